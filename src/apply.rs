@@ -1,0 +1,1 @@
+//! The one door through which business state is written.

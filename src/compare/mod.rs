@@ -1,0 +1,1 @@
+//! Compare: which objects disagree, in bounded memory. Pure.

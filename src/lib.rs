@@ -1,0 +1,20 @@
+//! `recon` finds missed, doubled and out-of-order-applied payment webhooks, says how much money that
+//! is, and puts it right once.
+//!
+//! Modules stand in the order in which data flows; a module uses only what stands before it.
+
+pub mod record;
+pub mod clock;
+pub mod telemetry;
+pub mod findings;
+pub mod config;
+pub mod store;
+pub mod provider;
+pub mod gather;
+pub mod compare;
+pub mod correction;
+pub mod report;
+pub mod apply;
+pub mod cli;
+pub mod demo;
+pub mod commands;

@@ -1,0 +1,1 @@
+//! Stripe: wire JSON to facts. Pure; wire types stay in this file.

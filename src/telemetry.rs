@@ -1,0 +1,1 @@
+//! Logs: stderr only, no bodies, no secrets, no personal data.

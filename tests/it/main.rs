@@ -1,0 +1,1 @@
+//! One integration binary: features are tested at the boundary.
