@@ -1,5 +1,6 @@
 //! The finding: one disagreement, its money, and what would put it right.
 
+use super::Unit;
 use crate::record::{EffectKind, Scope, Status};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -205,14 +206,17 @@ pub struct Finding {
     pub effect_ids: Vec<String>,
     /// Lower-case ISO code, empty where there is no money.
     pub currency: String,
-    /// The provider's amount in the window, signed minor units.
+    /// The provider's amount, signed minor units.
     pub expected_minor: Option<i64>,
-    /// The local amount in the window, signed minor units.
+    /// The local amount, signed minor units; of a currency mismatch in the currency that the note names.
     pub found_minor: Option<i64>,
     /// The provider's status.
     pub expected_state: Option<Status>,
     /// The local status.
     pub found_state: Option<Status>,
+    /// What it explains of the tie-out of its effect kind: the window's `provider − local` per
+    /// currency, signed minor units. Differs from the difference where the window cuts it.
+    pub explains: Vec<(String, i64)>,
     /// When it happened at the provider, else locally, Unix µs.
     pub occurred_at_us: i64,
     /// What would put it right.
@@ -222,7 +226,48 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// `provider − local`, signed minor units; a missing side counts as nothing.
+    /// A finding on a unit, with both sides' amounts; the rule fills in the rest.
+    pub(super) fn on_unit(kind: Kind, unit: &Unit) -> Self {
+        Self {
+            root_id: unit.root_id.clone(),
+            effect: Some(unit.kind),
+            event_ids: unit.announcements.iter().map(|said| said.event.event_id.clone()).collect(),
+            effect_ids: unit.rows.iter().map(|row| row.effect_id.clone()).collect(),
+            currency: unit.currency().to_owned(),
+            expected_minor: Some(unit.expected_minor()),
+            found_minor: Some(unit.found_minor()),
+            explains: unit.explains(),
+            severity: Severity::Critical,
+            ..Self::on_object(kind, &unit.scope, &unit.root_id, &unit.object_id, unit.occurred_at_us())
+        }
+    }
+
+    /// A finding without money on an object; the rule fills in the rest.
+    pub(super) fn on_object(kind: Kind, scope: &Scope, root_id: &str, object_id: &str, at_us: i64) -> Self {
+        Self {
+            kind,
+            cause: String::new(),
+            severity: Severity::Major,
+            scope: scope.clone(),
+            object_id: object_id.to_owned(),
+            root_id: root_id.to_owned(),
+            effect: None,
+            event_ids: Vec::new(),
+            effect_ids: Vec::new(),
+            currency: String::new(),
+            expected_minor: None,
+            found_minor: None,
+            expected_state: None,
+            found_state: None,
+            explains: Vec::new(),
+            occurred_at_us: at_us,
+            action: Action::Review,
+            note: String::new(),
+        }
+    }
+
+    /// `provider − local`, signed minor units; a missing side counts as nothing, and so does an
+    /// amount booked in another currency.
     ///
     /// # Panics
     /// When the difference leaves 64 bits; amounts are checked long before.
@@ -230,6 +275,9 @@ impl Finding {
     pub fn difference_minor(&self) -> Option<i64> {
         if self.expected_minor.is_none() && self.found_minor.is_none() {
             return None;
+        }
+        if self.kind == Kind::CurrencyMismatch {
+            return self.expected_minor;
         }
         let difference = self.expected_minor.unwrap_or(0).checked_sub(self.found_minor.unwrap_or(0));
         assert!(difference.is_some(), "difference of {} leaves 64 bits", self.object_id);

@@ -1,0 +1,85 @@
+//! # What it flags
+//! Two successful charges at the *provider* for one business intent: the same invoice, the same payment
+//! intent, or the same value at the configured `intent` path. Charges that were given back in full do
+//! not count. Where the amounts differ it is `needs_review` with cause `two_charges_one_intent`.
+//!
+//! # Why it matters
+//! The customer paid twice, whatever the books say.
+//!
+//! # Usual causes
+//! A retry with a fresh idempotency key after a lost answer, a double click, two workers on one order.
+//!
+//! # What to do
+//! A person decides on the refund; it is made at the provider, and the next run sees it.
+
+use super::{Action, Finding, Group, Kind, Severity};
+use crate::record::{EffectKind, Scope, Window};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug)]
+struct Charge {
+    object_id: String,
+    root_id: String,
+    amount_minor: i64,
+    occurred_at_us: i64,
+    in_window: bool,
+}
+
+/// Credits by intent, gathered over all groups that the comparison handed over.
+#[derive(Debug, Default)]
+pub struct Intents {
+    charges: BTreeMap<(Scope, String, String), Vec<Charge>>,
+}
+
+impl Intents {
+    /// Notes a group's credits that have an intent and were not given back in full.
+    pub fn add(&mut self, scope: &Scope, root_id: &str, group: &Group) {
+        let given_back = group.provider_effects.iter().filter(|effect| effect.kind == EffectKind::Refund);
+        let given_back: i64 = given_back.map(|effect| effect.amount_minor).sum();
+        let credits = || group.provider_effects.iter().filter(|effect| effect.kind == EffectKind::Credit);
+        let received: i64 = credits().map(|effect| effect.amount_minor).sum();
+        if given_back >= received {
+            return;
+        }
+        for effect in credits().filter(|effect| !effect.intent.is_empty()) {
+            let key = (scope.clone(), effect.intent.clone(), effect.currency.clone());
+            self.charges.entry(key).or_default().push(Charge {
+                object_id: effect.object_id.clone(),
+                root_id: root_id.to_owned(),
+                amount_minor: effect.amount_minor,
+                occurred_at_us: effect.occurred_at_us,
+                in_window: effect.in_window,
+            });
+        }
+    }
+
+    /// One finding for each intent that was charged more than once, a charge of the window among them.
+    #[must_use]
+    pub fn findings(mut self, _window: Window) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for ((scope, intent, currency), charges) in &mut self.charges {
+            charges.sort_by(|a, b| (a.occurred_at_us, &a.object_id).cmp(&(b.occurred_at_us, &b.object_id)));
+            charges.dedup_by(|a, b| a.object_id == b.object_id);
+            let [first, rest @ ..] = charges.as_slice() else { continue };
+            if rest.is_empty() || !charges.iter().any(|charge| charge.in_window) {
+                continue;
+            }
+            let total: i64 = charges.iter().map(|charge| charge.amount_minor).sum();
+            let is_same = rest.iter().all(|charge| charge.amount_minor == first.amount_minor);
+            let last = &rest[rest.len() - 1];
+            let ids: Vec<&str> = charges.iter().map(|charge| charge.object_id.as_str()).collect();
+            let kind = if is_same { Kind::DuplicateCharge } else { Kind::NeedsReview };
+            findings.push(Finding {
+                cause: if is_same { String::new() } else { "two_charges_one_intent".to_owned() },
+                severity: if is_same { Severity::Critical } else { Severity::Minor },
+                currency: currency.clone(),
+                expected_minor: Some(first.amount_minor),
+                found_minor: Some(total),
+                action: Action::Review,
+                note: format!("charges {} were all made for {intent}", ids.join(", ")),
+                ..Finding::on_object(kind, scope, &last.root_id, &last.object_id, last.occurred_at_us)
+            });
+        }
+        findings
+    }
+}

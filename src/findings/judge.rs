@@ -1,0 +1,316 @@
+//! The order in which the rules are asked, so that one root cause gives one finding.
+//!
+//! Units first (money), then statuses (which often follow from a unit), then events whose absence
+//! has no money, then notes. The one thing to get right: a rule further down never sees what a rule
+//! further up has explained.
+
+use super::{
+    Finding, Group, Kind, Unit, amount_mismatch, conflicting_event, currency_mismatch, duplicate_effect,
+    forbidden_transition, incomplete_fields, misattributed_effect, missed_event, missing_effect,
+    needs_review, orphan_effect, stale_state, timing_difference, unapplied_event, unknown_shape, wrong_scope,
+};
+use crate::record::{EffectKind, InboxStatus, LocalState, NoteKind, Scope, Status, Tracks, Window};
+
+/// What the rules may know besides the group.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The run's window.
+    pub window: Window,
+    /// An inbox row received after this instant and not processed yet is in flight, Unix µs.
+    pub pending_since_us: i64,
+    /// Whether events were listed and the inbox was read; without that leg no event is judged.
+    pub has_event_leg: bool,
+    /// Whether the absent side was asked for the very ids; if not, the notes say so.
+    pub was_asked: bool,
+}
+
+/// Money that is too young to judge: it explains a difference without being a finding.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InFlight {
+    /// Scope.
+    pub scope: Scope,
+    /// Currency.
+    pub currency: String,
+    /// Kind.
+    pub kind: EffectKind,
+    /// Signed minor units, `provider − local` in the window.
+    pub minor: i64,
+}
+
+/// A local status row that disagrees with the provider, and everything that may explain it.
+pub(super) struct StatusBreak<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) root_id: &'a str,
+    pub(super) group: &'a Group,
+    pub(super) units: &'a [Unit],
+    pub(super) state: &'a LocalState,
+    /// The provider's status and the time of that word, Unix µs.
+    pub(super) expected: Status,
+    pub(super) at_us: i64,
+    pub(super) swapped: Option<stale_state::Swapped>,
+}
+
+impl StatusBreak<'_> {
+    /// A finding on the local row, with both statuses.
+    pub(super) fn finding(&self, kind: Kind) -> Finding {
+        Finding {
+            expected_state: Some(self.expected),
+            found_state: Some(self.state.status),
+            ..Finding::on_object(kind, self.scope, self.root_id, &self.state.object_id, self.at_us)
+        }
+    }
+}
+
+/// What was seen and is no finding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Effects and events too young to judge.
+    pub in_flight: u64,
+    /// Wanted events that never came although everything that they stand for is booked.
+    pub missed_without_consequence: u64,
+    /// Payments whose effects were applied in another order and still ended right.
+    pub harmless_out_of_order: u64,
+}
+
+impl Counted {
+    /// Adds another group's counts.
+    pub fn add(&mut self, other: Self) {
+        self.in_flight += other.in_flight;
+        self.missed_without_consequence += other.missed_without_consequence;
+        self.harmless_out_of_order += other.harmless_out_of_order;
+    }
+}
+
+/// What the rules say of one group.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// Findings.
+    pub findings: Vec<Finding>,
+    /// Counts.
+    pub counted: Counted,
+    /// Money in flight.
+    pub in_flight: Vec<InFlight>,
+}
+
+/// Judges one group, whole and over all time. Units that do not touch the window are left alone.
+#[must_use]
+pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) -> Judgement {
+    group.normalise(root_id);
+    let mut judgement = Judgement::default();
+    let units = group.units(scope, root_id, |at_us| context.window.contains(at_us));
+    let mut explains_state = false;
+    for unit in units.iter().filter(|unit| unit.touches_window || !unit.in_window.is_empty()) {
+        explains_state |= judge_unit(context, unit, &mut judgement);
+    }
+    let state_findings = judgement.findings.len();
+    if !explains_state {
+        judge_states(context, scope, root_id, &group, &units, &mut judgement);
+    }
+    let has_state_finding = judgement.findings.len() > state_findings;
+    if context.has_event_leg {
+        judge_other_events(
+            context,
+            root_id,
+            &group,
+            &units,
+            has_state_finding || explains_state,
+            &mut judgement,
+        );
+        judgement.findings.extend(conflicting_event::conflicting_events(scope, root_id, &group.inbox_events));
+    }
+    for note in group.notes.iter().filter(|note| context.window.contains(note.at_us)) {
+        judgement.findings.push(match note.kind {
+            NoteKind::UnknownShape => unknown_shape::unknown_shape(note),
+            NoteKind::IncompleteFields => incomplete_fields::incomplete_fields(note),
+            NoteKind::NeedsReview => needs_review::from_note(note),
+            NoteKind::WrongScope => wrong_scope::from_note(note),
+        });
+    }
+    merge_same_breaks(&mut judgement.findings);
+    judgement
+}
+
+/// Judges one unit; true when what it finds also explains a status that lags.
+fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool {
+    if let Some(finding) = misattributed_effect::misattributed_effect(unit) {
+        judgement.findings.push(finding);
+        return true;
+    }
+    if unit.rows.is_empty() {
+        if unit.provider.is_empty() {
+            return false;
+        }
+        if is_in_flight(context, unit) {
+            judgement.counted.in_flight += 1;
+            push_in_flight(unit, judgement);
+            return true;
+        }
+        let finding = unapplied_event::unapplied_effect(context, unit)
+            .or_else(|| missed_event::missed_effect(context, unit))
+            .unwrap_or_else(|| missing_effect::missing_effect(context, unit));
+        judgement.findings.push(finding);
+        return true;
+    }
+    count_missed_without_consequence(context, unit, judgement);
+    if unit.provider.is_empty() {
+        judgement.findings.extend(orphan_effect::orphan_effects(context, unit));
+        return true;
+    }
+    let finding = currency_mismatch::currency_mismatch(unit)
+        .or_else(|| timing_difference::timing_difference(context, unit))
+        .or_else(|| duplicate_effect::duplicate_effect(unit))
+        .or_else(|| forbidden_transition::capture_exceeds_authorisation(unit))
+        .or_else(|| amount_mismatch::amount_mismatch(unit));
+    judgement.findings.extend(finding);
+    false
+}
+
+/// Evidence, not only youth: the provider still retries every event that is not here yet, or one is
+/// here and was received a moment ago.
+fn is_in_flight(context: &Context, unit: &Unit) -> bool {
+    let just_received = unit.announcements.iter().any(
+        |said| matches!(said.inbox, Some((InboxStatus::Received, at_us)) if at_us > context.pending_since_us),
+    );
+    let still_retried = || {
+        unit.announcements.iter().all(|said| said.inbox.is_none())
+            && unit.announcements.iter().any(|said| said.event.wanted && !said.event.settled)
+    };
+    context.has_event_leg && (just_received || still_retried())
+}
+
+fn push_in_flight(unit: &Unit, judgement: &mut Judgement) {
+    for (currency, minor) in unit.explains() {
+        judgement.in_flight.push(InFlight { scope: unit.scope.clone(), currency, kind: unit.kind, minor });
+    }
+}
+
+fn count_missed_without_consequence(context: &Context, unit: &Unit, judgement: &mut Judgement) {
+    if !context.has_event_leg {
+        return;
+    }
+    let missing = unit.announcements.iter().filter(|said| {
+        said.inbox.is_none() && said.event.wanted && context.window.contains(said.event.created_us)
+    });
+    for said in missing {
+        if said.event.settled {
+            judgement.counted.missed_without_consequence += 1;
+        } else {
+            judgement.counted.in_flight += 1;
+        }
+    }
+}
+
+fn judge_states(
+    context: &Context,
+    scope: &Scope,
+    root_id: &str,
+    group: &Group,
+    units: &[Unit],
+    judgement: &mut Judgement,
+) {
+    let swapped = stale_state::swapped_pair(units);
+    let mut is_harmless = swapped.is_some();
+    for state in &group.local_states {
+        let touches = context.window.contains(state.updated_at_us)
+            || group.provider_states.iter().any(|said| context.window.contains(said.at_us));
+        if !touches {
+            continue;
+        }
+        let Some((expected, at_us)) = group.provider_status() else {
+            if group.provider_effects.is_empty() && units.is_empty() {
+                judgement.findings.push(needs_review::unknown_object(scope, root_id, state));
+            }
+            continue;
+        };
+        let is_given_up = state.status > expected && state.status <= Status::Canceled;
+        if state.status == expected || is_given_up {
+            let has_refund_finding =
+                judgement.findings.iter().any(|finding| finding.effect == Some(EffectKind::Refund));
+            if !has_refund_finding {
+                judgement.findings.extend(amount_mismatch::refunded_total(scope, root_id, group, state));
+            }
+            continue;
+        }
+        is_harmless = false;
+        let lag =
+            StatusBreak { scope, root_id, group, units, state, expected, at_us, swapped: swapped.clone() };
+        if state.changed_by == "operator" && state.updated_at_us > at_us {
+            judgement.findings.push(needs_review::manual_override(&lag));
+            continue;
+        }
+        let events = missed_event::StateEvents::of(context, group, root_id);
+        if events.is_in_flight {
+            judgement.counted.in_flight += 1;
+            continue;
+        }
+        let finding = unapplied_event::unapplied_state(&lag, &events)
+            .or_else(|| missed_event::missed_state(&lag, &events))
+            .or_else(|| forbidden_transition::went_back(&lag))
+            .or_else(|| stale_state::stale_state(&lag))
+            .unwrap_or_else(|| needs_review::local_ahead(&lag));
+        judgement.findings.push(finding);
+    }
+    if is_harmless {
+        judgement.counted.harmless_out_of_order += 1;
+    }
+}
+
+/// Events that move no tracked money: a status that is right anyway is only counted; what cannot be
+/// looked up is found with little weight.
+fn judge_other_events(
+    context: &Context,
+    root_id: &str,
+    group: &Group,
+    units: &[Unit],
+    is_explained: bool,
+    judgement: &mut Judgement,
+) {
+    let announced = |event_id: &str| {
+        units.iter().flat_map(|unit| &unit.announcements).any(|said| said.event.event_id == event_id)
+    };
+    for event in group.provider_events.iter().filter(|event| event.root_id == root_id) {
+        let is_absent = event.wanted && group.inbox_of(&event.event_id).is_none();
+        if !is_absent || !context.window.contains(event.created_us) {
+            continue;
+        }
+        if !event.settled {
+            if event.tracks != Tracks::State && !announced(&event.event_id) {
+                judgement.counted.in_flight += 1;
+            }
+            continue;
+        }
+        match event.tracks {
+            Tracks::Effect(_) if announced(&event.event_id) => {}
+            Tracks::State if is_explained => {}
+            Tracks::State if !group.local_states.is_empty() => {
+                judgement.counted.missed_without_consequence += 1;
+            }
+            Tracks::Effect(_) => judgement.counted.missed_without_consequence += 1,
+            Tracks::State | Tracks::Nothing => {
+                judgement.findings.push(missed_event::missed_other(event, root_id));
+            }
+        }
+    }
+}
+
+/// Findings that share an id are one break: their events, rows and explanations are joined.
+fn merge_same_breaks(findings: &mut Vec<Finding>) {
+    findings.sort_by_cached_key(Finding::sort_key);
+    let mut merged: Vec<Finding> = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        match merged.last_mut() {
+            Some(last) if last.id() == finding.id() => {
+                last.event_ids.extend(finding.event_ids);
+                last.event_ids.sort();
+                last.event_ids.dedup();
+                for row in finding.effect_ids {
+                    if !last.effect_ids.contains(&row) {
+                        last.effect_ids.push(row);
+                    }
+                }
+            }
+            _ => merged.push(finding),
+        }
+    }
+    *findings = merged;
+}

@@ -1,0 +1,41 @@
+//! # What it flags
+//! An effect that both sides have, with the provider's date on one side of the cut-off and the booking's
+//! date on the other. It is expected to clear in the next window, and does not make a run a failure.
+//!
+//! # Why it matters
+//! It explains a difference between two totals that is nobody's mistake.
+//!
+//! # Usual causes
+//! A payment seconds before midnight booked seconds after it; a correction booked this month for a payment
+//! of last month.
+//!
+//! # What to do
+//! Nothing. Finance lists it as a reconciling item of the period.
+
+use super::judge::Context;
+use super::{Action, Finding, Kind, Severity, Unit};
+
+/// The totals over all time agree and those inside the window do not.
+pub(super) fn timing_difference(context: &Context, unit: &Unit) -> Option<Finding> {
+    let explains = unit.explains();
+    if unit.expected_minor() != unit.found_minor() || explains.is_empty() {
+        return None;
+    }
+    let (provider, local) = unit.in_window.get(unit.currency()).copied().unwrap_or_default();
+    let booked_at_us = unit.rows.iter().map(|row| row.applied_at_us).max().unwrap_or(0);
+    let side = if booked_at_us >= context.window.until_us {
+        "booked after the cut-off"
+    } else {
+        "of another period"
+    };
+    Some(Finding {
+        cause: "cut_off".to_owned(),
+        severity: Severity::Info,
+        expected_minor: Some(provider),
+        found_minor: Some(local),
+        explains,
+        action: Action::None,
+        note: format!("both sides have it; {side}"),
+        ..Finding::on_unit(Kind::TimingDifference, unit)
+    })
+}

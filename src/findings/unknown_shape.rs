@@ -1,0 +1,19 @@
+//! # What it flags
+//! A type, enum value or field that is not understood; the path is named.
+//!
+//! # Why it matters
+//! What is not understood must never count as processed, and never become an empty value.
+//!
+//! # Usual causes
+//! A new API version, a new product of the provider.
+//!
+//! # What to do
+//! A person reads the provider's changelog; a newer `recon` may know the shape.
+
+use super::{Finding, Kind, Severity};
+use crate::record::Note;
+
+/// From a note that reading the record left.
+pub(super) fn unknown_shape(note: &Note) -> Finding {
+    Finding { severity: Severity::Minor, ..super::needs_review::noted(Kind::UnknownShape, note) }
+}
