@@ -92,7 +92,8 @@ create table provider_record (
     body blob not null,
     primary key (provider, account, mode, stream, record_id)
 );
-create index provider_record_created on provider_record (stream, created_us);
+create index provider_record_created on provider_record (provider, account, mode, stream, created_us, record_id);
+create index provider_record_id on provider_record (record_id);
 
 -- One row per paged time range: the proof of coverage. A closed slice and its rows are one commit.
 create table slice (

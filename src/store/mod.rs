@@ -4,6 +4,13 @@
 //! The one thing to get right: every write transaction takes the write lock at its start
 //! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
 
+mod aliases;
+mod many;
+mod records;
+
+pub use aliases::{AliasTarget, aliases_of_roots, resolve, save_aliases};
+pub use records::{StoredRecord, record_ages, records_by_id, records_page};
+
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
