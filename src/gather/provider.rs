@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Aliases kept in one transaction.
 const ALIASES_MAX: usize = 20_000;
 
+/// Streams whose records point to others.
+const REFERRING: [&str; 4] = ["refunds", "disputes", "balance_transactions", "invoices"];
+
 /// Rounds of records that point to records (balance transaction → refund → charge).
 const REFERENCE_ROUNDS: usize = 3;
 
@@ -113,9 +116,9 @@ impl ProviderSide<'_> {
     pub async fn stale_references(&self, since_us: i64) -> Result<BTreeMap<&'static str, BTreeSet<String>>> {
         let mut wanted: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
         let mut points_to: BTreeMap<String, &'static str> = BTreeMap::new();
-        for stream in stripe::STREAMS {
+        for stream in REFERRING {
             let mut last = None;
-            while let Some(page) = self.page(stream.name, &mut last).await? {
+            while let Some(page) = self.page(stream, &mut last).await? {
                 let found = page.iter().flat_map(|record| stripe::references(&record.stream, &record.body));
                 points_to.extend(found.map(|(stream, id)| (id, stream)));
                 self.drop_fresh(&mut points_to, since_us).await?;
@@ -161,9 +164,9 @@ impl ProviderSide<'_> {
     async fn referenced_outside(&self) -> Result<Vec<StoredRecord>> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut found: Vec<StoredRecord> = Vec::new();
-        for stream in stripe::STREAMS {
+        for stream in REFERRING {
             let mut last = None;
-            while let Some(page) = self.page(stream.name, &mut last).await? {
+            while let Some(page) = self.page(stream, &mut last).await? {
                 let fresh = self.outside(&page, &mut seen).await?;
                 found.extend(fresh);
             }
