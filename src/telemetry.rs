@@ -13,8 +13,10 @@ pub fn start() {
         .and_then(|text| EnvFilter::try_new(text).ok())
         .unwrap_or_else(|| EnvFilter::new("warn"));
     let is_json = std::env::var("RECON_LOG_FORMAT").is_ok_and(|format| format == "json");
-    let builder =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(is_coloured());
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(is_coloured());
     let started = if is_json { builder.json().try_init() } else { builder.try_init() };
     if started.is_err() {
         tracing::debug!("logging had already been started");

@@ -42,7 +42,10 @@ impl RunRequest {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
         if let Some(unknown) = args.provider.iter().find(|name| !names.contains(name)) {
             return Err(UsageError::new(
-                format!("--provider {}: no such provider in the configuration", crate::config::shown(unknown)),
+                format!(
+                    "--provider {}: no such provider in the configuration",
+                    crate::config::shown(unknown)
+                ),
                 suggestion(unknown, &known),
             ));
         }

@@ -121,8 +121,9 @@ fn explain(argument: &str, error: &WindowError) -> UsageError {
 
 fn looks_like_a_date(text: &str) -> bool {
     let mut parts = text.split('-');
-    let mut is_number =
-        |length: usize| parts.next().is_some_and(|part| part.len() == length && part.bytes().all(|b| b.is_ascii_digit()));
+    let mut is_number = |length: usize| {
+        parts.next().is_some_and(|part| part.len() == length && part.bytes().all(|b| b.is_ascii_digit()))
+    };
     is_number(4) && is_number(2) && is_number(2) && text.len() == 10
 }
 

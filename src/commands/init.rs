@@ -2,6 +2,7 @@
 
 use super::Outcome;
 use crate::config::FILE_NAME;
+use crate::gather::DEFAULT_QUERIES;
 use anyhow::{Context, Result};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -9,14 +10,6 @@ use std::path::Path;
 
 /// The configuration that `init` writes.
 pub const CONFIGURATION: &str = include_str!("init.toml");
-
-/// The local queries that `init` writes; they read recon's own tables.
-pub const QUERIES: [(&str, &str); 4] = [
-    ("effects.sql", include_str!("../../queries/local/effects.sql")),
-    ("states.sql", include_str!("../../queries/local/states.sql")),
-    ("inbox.sql", include_str!("../../queries/local/inbox.sql")),
-    ("inbox_body.sql", include_str!("../../queries/local/inbox_body.sql")),
-];
 
 /// Writes the files into `dir` and says what to do next.
 ///
@@ -27,14 +20,16 @@ pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
     std::fs::create_dir_all(&queries).with_context(|| format!("make the folder {}", queries.display()))?;
     let configuration = dir.join(FILE_NAME);
     let mut lines = vec![write_new(&configuration, CONFIGURATION)?];
-    for (name, text) in QUERIES {
+    for (name, text) in DEFAULT_QUERIES {
         lines.push(write_new(&queries.join(name), text)?);
     }
     let config =
         if dir == Path::new(".") { String::new() } else { format!(" --config {}", configuration.display()) };
     lines.push(String::new());
     lines.push("next:".to_owned());
-    lines.push("  1. read recon.toml; set time_zone, and rewrite queries/local/*.sql for your tables".to_owned());
+    lines.push(
+        "  1. read recon.toml; set time_zone, and rewrite queries/local/*.sql for your tables".to_owned(),
+    );
     lines.push("  2. export STRIPE_API_KEY=…   (a restricted key that reads is enough)".to_owned());
     lines.push(format!("  3. recon{config} --since 2024-05-01"));
     for line in lines {

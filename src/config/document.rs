@@ -88,8 +88,10 @@ impl<'a> Section<'a> {
 
     fn refuse_unknown(&self, known: &[&str]) -> Result<(), Unusable> {
         let Some(table) = self.table else { return Ok(()) };
-        let unknown =
-            table.keys().filter(|key| !known.contains(&key.get_ref().as_ref())).min_by_key(|key| key.span().start);
+        let unknown = table
+            .keys()
+            .filter(|key| !known.contains(&key.get_ref().as_ref()))
+            .min_by_key(|key| key.span().start);
         let Some(key) = unknown else { return Ok(()) };
         let place = self.document.place(key.span().start);
         let inside = if self.title.is_empty() { String::new() } else { format!(" in {}", self.title) };
@@ -129,7 +131,8 @@ impl<'a> Section<'a> {
         if (min..=max).contains(&number) {
             return Ok(Some(number));
         }
-        let why = if number < min { format!("must be at least {min}") } else { format!("must be at most {max}") };
+        let why =
+            if number < min { format!("must be at least {min}") } else { format!("must be at most {max}") };
         Err(self.bad(key, &why, ""))
     }
 

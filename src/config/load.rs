@@ -97,7 +97,12 @@ impl Context<'_> {
         section.raw(key).map(|value| self.secret_value(section, key, value.get_ref())).transpose()
     }
 
-    fn secret_value(&self, section: &Section<'_>, key: &str, value: &DeValue<'_>) -> Result<Secret, Unusable> {
+    fn secret_value(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        value: &DeValue<'_>,
+    ) -> Result<Secret, Unusable> {
         let text = match secret_source(section, key, value)? {
             SecretSource::Env(name) => (self.environment)(name).ok_or_else(|| {
                 section.bad(
@@ -121,7 +126,11 @@ impl Context<'_> {
             return Err(section.bad(key, "is empty where the configuration says to read it", ""));
         }
         if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-            return Err(section.bad(key, "holds spaces or line breaks where it is read", "give one line, the key alone"));
+            return Err(section.bad(
+                key,
+                "holds spaces or line breaks where it is read",
+                "give one line, the key alone",
+            ));
         }
         Ok(Secret::new(text.to_owned()))
     }
@@ -172,10 +181,15 @@ enum SecretSource<'a> {
 }
 
 /// Reads the form of a secret without reading the secret.
-fn secret_source<'a>(section: &Section<'_>, key: &str, value: &'a DeValue<'a>) -> Result<SecretSource<'a>, Unusable> {
+fn secret_source<'a>(
+    section: &Section<'_>,
+    key: &str,
+    value: &'a DeValue<'a>,
+) -> Result<SecretSource<'a>, Unusable> {
     const HINT: &str = "write { env = \"NAME\" } or { file = \"PATH\" }; secrets stay out of the file";
     let Some(table) = value.as_table() else {
-        let why = if value.is_str() { "holds a secret written out, which is refused" } else { "is no secret" };
+        let why =
+            if value.is_str() { "holds a secret written out, which is refused" } else { "is no secret" };
         return Err(section.bad(key, why, HINT));
     };
     let mut entries = table.iter().map(|(name, value)| (name.get_ref().as_ref(), value.get_ref().as_str()));

@@ -41,12 +41,20 @@ pub(super) fn read_providers(
         let provider = read_provider(&section, context)?;
         if providers.iter().any(|other| other.name == provider.name) {
             let why = format!("`{}` is the name of two providers", provider.name);
-            return Err(section.bad("name", &why, "the name is the `provider` column everywhere; make it unique"));
+            return Err(section.bad(
+                "name",
+                &why,
+                "the name is the `provider` column everywhere; make it unique",
+            ));
         }
         providers.push(provider);
     }
     if providers.is_empty() {
-        return Err(root.bad("[[provider]]", "is missing: there is nothing to ask", "`recon init` writes an example"));
+        return Err(root.bad(
+            "[[provider]]",
+            "is missing: there is nothing to ask",
+            "`recon init` writes an example",
+        ));
     }
     Ok(providers)
 }
@@ -54,9 +62,15 @@ pub(super) fn read_providers(
 fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<ProviderSettings, Unusable> {
     let kind = section.text("kind")?.unwrap_or("stripe");
     if kind != "stripe" {
-        return Err(section.bad("kind", &format!("{} is not known", shown(kind)), suggestion(kind, &["stripe"])));
+        return Err(section.bad(
+            "kind",
+            &format!("{} is not known", shown(kind)),
+            suggestion(kind, &["stripe"]),
+        ));
     }
-    let name = section.text("name")?.ok_or_else(|| section.bad("name", "is missing", "such as name = \"stripe\""))?;
+    let name = section
+        .text("name")?
+        .ok_or_else(|| section.bad("name", "is missing", "such as name = \"stripe\""))?;
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
     if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
         return Err(section.bad("name", "must be letters, digits, `_`, `-` and `.`", ""));
@@ -68,7 +82,11 @@ fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<Provide
     let base_url = parse_base_url(section.text("base_url")?.unwrap_or("https://api.stripe.com"))
         .map_err(|why| section.bad("base_url", &why, ""))?;
     let api_key = context.secret(section, "api_key")?.ok_or_else(|| {
-        section.bad("api_key", "is missing", "write api_key = { env = \"STRIPE_API_KEY\" }; a restricted key that reads is enough")
+        section.bad(
+            "api_key",
+            "is missing",
+            "write api_key = { env = \"STRIPE_API_KEY\" }; a restricted key that reads is enough",
+        )
     })?;
     check_secret_list(section, "webhook_secrets")?;
     let account_default =
@@ -143,7 +161,8 @@ fn read_effects(section: &Section<'_>) -> Result<BTreeSet<EffectKind>, Unusable>
 fn read_event_types(section: &Section<'_>) -> Result<Option<BTreeSet<String>>, Unusable> {
     let Some(types) = section.texts("event_types")? else { return Ok(None) };
     for name in &types {
-        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'_');
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'_');
         if name.is_empty() || !name.bytes().all(is_plain) {
             return Err(section.bad(
                 "event_types",

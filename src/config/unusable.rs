@@ -53,9 +53,6 @@ mod tests {
         assert_eq!(nearest("request_per_sec", known), Some("requests_per_second"));
         assert_eq!(nearest("Mode", known), Some("mode"));
         assert_eq!(nearest("colour", known), None);
-        assert_eq!(
-            suggestion("colour", &known),
-            "known here: requests_per_second, settle_delay, mode"
-        );
+        assert_eq!(suggestion("colour", &known), "known here: requests_per_second, settle_delay, mode");
     }
 }

@@ -121,7 +121,8 @@ mod tests {
         {
             assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "5", "m", "5 minutes", "-5m", "1m1h", "5m5m", "1.5h", "99999999999999999999h", "40000d"]
+        for text in
+            ["", "5", "m", "5 minutes", "-5m", "1m1h", "5m5m", "1.5h", "99999999999999999999h", "40000d"]
         {
             assert!(parse_duration(text).is_err(), "{text}");
         }
