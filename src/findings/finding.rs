@@ -203,8 +203,10 @@ pub struct Finding {
     pub event_ids: Vec<String>,
     /// Local rows named; for a duplicate the kept row first, then the excess rows in booking order.
     pub effect_ids: Vec<String>,
-    /// Lower-case ISO code, empty where there is no money.
+    /// Lower-case ISO code of the provider's side, empty where there is no money.
     pub currency: String,
+    /// Currency of `found_minor` where it is another one than `currency`; empty where they agree.
+    pub found_currency: String,
     /// The provider's amount in the window, signed minor units.
     pub expected_minor: Option<i64>,
     /// The local amount in the window, signed minor units.
@@ -222,7 +224,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// `provider − local`, signed minor units; a missing side counts as nothing.
+    /// `provider − local` in `currency`, signed minor units; a missing side counts as nothing.
+    ///
+    /// Sums never cross currencies: where the local side booked another currency, it has nothing in
+    /// this one, and the difference is the provider's whole amount. [`Self::differences`] has both.
     ///
     /// # Panics
     /// When the difference leaves 64 bits; amounts are checked long before.
@@ -231,9 +236,27 @@ impl Finding {
         if self.expected_minor.is_none() && self.found_minor.is_none() {
             return None;
         }
-        let difference = self.expected_minor.unwrap_or(0).checked_sub(self.found_minor.unwrap_or(0));
+        let found = if self.found_currency.is_empty() { self.found_minor.unwrap_or(0) } else { 0 };
+        let difference = self.expected_minor.unwrap_or(0).checked_sub(found);
         assert!(difference.is_some(), "difference of {} leaves 64 bits", self.object_id);
         difference
+    }
+
+    /// What the finding explains of each currency's difference, in signed minor units: one entry, or
+    /// two where the local side booked another currency (`+expected` there, `−found` here).
+    ///
+    /// # Panics
+    /// As [`Self::difference_minor`].
+    #[must_use]
+    pub fn differences(&self) -> Vec<(&str, i64)> {
+        let mut list: Vec<(&str, i64)> =
+            self.difference_minor().into_iter().map(|minor| (&*self.currency, minor)).collect();
+        if !self.found_currency.is_empty() {
+            let booked = self.found_minor.unwrap_or(0).checked_neg();
+            assert!(booked.is_some(), "amount of {} leaves 64 bits", self.object_id);
+            list.extend(booked.map(|minor| (&*self.found_currency, minor)));
+        }
+        list
     }
 
     /// The same break has the same id in every run: the first 16 bytes of SHA-256 over
