@@ -19,6 +19,7 @@ pub(super) fn currency_mismatch(unit: &Unit) -> Option<Finding> {
     let found_currency = other.clone().map(|row| row.currency.as_str()).min()?;
     let found: i64 = other.filter(|row| row.currency == found_currency).map(|row| row.net_minor).sum();
     Some(Finding {
+        found_currency: found_currency.to_owned(),
         found_minor: Some(found),
         action: Action::Review,
         note: format!(

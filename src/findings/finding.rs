@@ -204,11 +204,13 @@ pub struct Finding {
     pub event_ids: Vec<String>,
     /// Local rows named; for a duplicate the kept row first, then the excess rows in booking order.
     pub effect_ids: Vec<String>,
-    /// Lower-case ISO code, empty where there is no money.
+    /// Lower-case ISO code of the provider's side, empty where there is no money.
     pub currency: String,
+    /// Currency of `found_minor` where it is another one than `currency`; empty where they agree.
+    pub found_currency: String,
     /// The provider's amount, signed minor units.
     pub expected_minor: Option<i64>,
-    /// The local amount, signed minor units; of a currency mismatch in the currency that the note names.
+    /// The local amount, signed minor units of `found_currency` where that is set.
     pub found_minor: Option<i64>,
     /// The provider's status.
     pub expected_state: Option<Status>,
@@ -255,6 +257,7 @@ impl Finding {
             event_ids: Vec::new(),
             effect_ids: Vec::new(),
             currency: String::new(),
+            found_currency: String::new(),
             expected_minor: None,
             found_minor: None,
             expected_state: None,
@@ -266,8 +269,10 @@ impl Finding {
         }
     }
 
-    /// `provider − local`, signed minor units; a missing side counts as nothing, and so does an
-    /// amount booked in another currency.
+    /// `provider − local` in `currency`, signed minor units; a missing side counts as nothing.
+    ///
+    /// Sums never cross currencies: where the local side booked another currency, it has nothing in
+    /// this one, and the difference is the provider's whole amount.
     ///
     /// # Panics
     /// When the difference leaves 64 bits; amounts are checked long before.
@@ -276,10 +281,8 @@ impl Finding {
         if self.expected_minor.is_none() && self.found_minor.is_none() {
             return None;
         }
-        if self.kind == Kind::CurrencyMismatch {
-            return self.expected_minor;
-        }
-        let difference = self.expected_minor.unwrap_or(0).checked_sub(self.found_minor.unwrap_or(0));
+        let found = if self.found_currency.is_empty() { self.found_minor.unwrap_or(0) } else { 0 };
+        let difference = self.expected_minor.unwrap_or(0).checked_sub(found);
         assert!(difference.is_some(), "difference of {} leaves 64 bits", self.object_id);
         difference
     }

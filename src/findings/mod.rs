@@ -2,6 +2,7 @@
 //!
 //! Start at `judge.rs`: it is the order in which the rules are asked. `group.rs` is what they see.
 
+pub mod doc;
 mod finding;
 mod group;
 mod judge;
