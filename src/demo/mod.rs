@@ -1,1 +1,18 @@
 //! A Stripe-shaped provider on loopback with planted faults, and the handlers that it delivers to.
+//!
+//! Nothing here uses `findings/` or `compare/`: what a run ought to find is worked out from the
+//! stories, so that planted and found are counted by different code.
+
+pub mod emulator;
+mod payment;
+mod random;
+mod records;
+mod story;
+mod timeline;
+mod wire;
+pub mod world;
+
+pub use payment::{Charge, Dispute, Flow, Outcome, Payment, Refund, settled_minor, settlement};
+pub use random::Rng;
+pub use timeline::{Change, Meaning};
+pub use world::{Event, Record, Stream, TruthEffect, World};
