@@ -162,10 +162,11 @@ create table finding (
     run_id text not null
 );
 
--- Chained by hash: hash = sha256(previous hash + this row). Insert only.
+-- Chained by hash: hash = sha256(previous hash + this row). Insert only. A correction that could not
+-- be carried out may be tried again, but no outcome of it is ever recorded twice.
 create table correction (
     sequence bigint not null primary key,
-    correction_id text not null unique,
+    correction_id text not null,
     plan_run_id text not null,
     finding_id text not null,
     action text not null,
@@ -173,7 +174,8 @@ create table correction (
     outcome text not null,
     applied_at_us bigint not null,
     previous_hash text not null,
-    hash text not null
+    hash text not null,
+    unique (correction_id, outcome)
 );
 
 create table lease (
