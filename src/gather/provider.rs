@@ -5,7 +5,7 @@
 //! and the groups that it hands back are loaded whole, over all time.
 
 use crate::provider::stripe::{self, Reading};
-use crate::record::{Alias, Fact, Note, NoteKind};
+use crate::record::{Alias, Fact, Note, NoteKind, ProviderEvent};
 use crate::store::{self, Store, StoredRecord};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,6 +106,16 @@ impl ProviderSide<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Stored events with these ids, wherever in time they lie.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn events_by_id(&self, ids: &BTreeSet<String>) -> Result<Vec<ProviderEvent>> {
+        let records = store::events_by_id(self.store, &self.reading.scope, ids).await?;
+        let facts = self.resolved(&records).await?;
+        Ok(facts.into_iter().filter_map(|fact| if let Fact::ProviderEvent(event) = fact { Some(event) } else { None }).collect())
     }
 
     /// Ids of records that the window's records point to and that are not stored, or were read

@@ -9,7 +9,7 @@ mod many;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, resolve, save_aliases};
-pub use records::{StoredRecord, record_ages, records_by_id, records_page};
+pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
 
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;

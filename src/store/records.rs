@@ -135,3 +135,32 @@ pub async fn record_ages(
     }
     Ok(found)
 }
+
+/// Stored events with these ids, in id order within each batch.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
+    let mut found = Vec::new();
+    let ids: Vec<&String> = ids.iter().collect();
+    for chunk in ids.chunks(ROWS_MAX) {
+        let sql = repeated(include_str!("../../queries/store/events_by_id.sql"), chunk.len());
+        let mut query = sqlx::query(AssertSqlSafe(sql))
+            .bind(scope.provider.to_string())
+            .bind(scope.account.to_string())
+            .bind(scope.mode.to_string());
+        for id in chunk {
+            query = query.bind((*id).clone());
+        }
+        for row in query.fetch_all(store.pool()).await.context("read stored events by id")? {
+            found.push(StoredRecord {
+                stream: "events".to_owned(),
+                record_id: row.try_get("record_id")?,
+                created_us: row.try_get("created_us")?,
+                fetched_at_us: 0,
+                body: row.try_get("body")?,
+            });
+        }
+    }
+    Ok(found)
+}
