@@ -136,7 +136,10 @@ fn replay(finding: &Finding, context: PlanContext<'_>) -> Option<Correction> {
         return set_state(finding, context);
     }
     let event_id = finding.event_ids.first()?;
-    Some(Correction { effect_key: format!("event:{event_id}"), ..base(finding, Action::ReplayEvent, context) })
+    Some(Correction {
+        effect_key: format!("event:{event_id}"),
+        ..base(finding, Action::ReplayEvent, context)
+    })
 }
 
 fn book(finding: &Finding, action: Action, context: PlanContext<'_>) -> Option<Correction> {

@@ -145,11 +145,7 @@ fn caps_count_rows_and_magnitudes_per_currency() {
         minor_max: minor_max.iter().map(|(currency, cap)| ((*currency).to_owned(), *cap)).collect(),
     };
     let credit = finding(Kind::MissedEvent, Action::ReplayEvent);
-    let refund = Finding {
-        effect: Some(EffectKind::Refund),
-        expected_minor: Some(-5_000),
-        ..credit.clone()
-    };
+    let refund = Finding { effect: Some(EffectKind::Refund), expected_minor: Some(-5_000), ..credit.clone() };
     let rows = planned(&[credit, refund], &[]);
     assert_eq!(check_caps(&rows, &settings(2, &[("usd", 10_000)])), Ok(()));
     assert_eq!(
