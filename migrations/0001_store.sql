@@ -52,6 +52,7 @@ create table ledger_entry (
 );
 create index ledger_entry_applied on ledger_entry (applied_at_us);
 create index ledger_entry_object on ledger_entry (object_id);
+create index ledger_entry_corrects on ledger_entry (corrects_entry_id) where corrects_entry_id <> '';
 
 create table object_state (
     provider text not null,

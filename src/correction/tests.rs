@@ -14,6 +14,8 @@ fn finding(kind: Kind, action: Action) -> Finding {
         event_ids: vec!["evt_1".into()],
         effect_ids: Vec::new(),
         currency: "usd".into(),
+        found_currency: String::new(),
+        explains: Vec::new(),
         expected_minor: Some(5_000),
         found_minor: None,
         expected_state: None,

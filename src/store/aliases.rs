@@ -1,10 +1,10 @@
 //! Which ids name the same payment.
 
 use super::Store;
-use super::many::{ROWS_MAX, repeated};
+use super::batch::{CHUNK_ROWS, repeat_values};
 use crate::record::{Alias, Scope};
 use anyhow::{Context, Result};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::Row;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Links that are followed from one id: session → invoice → payment intent, and one to spare.
@@ -29,9 +29,9 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
         aliases.iter().map(|alias| ((&alias.scope, alias.alias_id.as_str()), alias)).collect();
     let rows: Vec<&Alias> = unique.into_values().collect();
     let mut tx = store.begin_write().await?;
-    for chunk in rows.chunks(ROWS_MAX) {
-        let sql = repeated(include_str!("../../queries/store/alias_upsert.sql"), chunk.len());
-        let mut query = sqlx::query(AssertSqlSafe(sql));
+    for chunk in rows.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/alias_upsert.sql"), chunk.len());
+        let mut query = sqlx::query(sql);
         for alias in chunk {
             query = query
                 .bind(alias.scope.provider.to_string())
@@ -78,7 +78,7 @@ async fn links(
 ) -> Result<BTreeMap<String, AliasTarget>> {
     let mut found = BTreeMap::new();
     let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(ROWS_MAX) {
+    for chunk in ids.chunks(CHUNK_ROWS) {
         for row in select(store, scope, include_str!("../../queries/store/alias_of_ids.sql"), chunk).await? {
             found.insert(row.alias_id, AliasTarget { root_id: row.root_id, is_part: row.is_part });
         }
@@ -98,7 +98,7 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
     for _ in 0..CHAIN_MAX {
         let asked: Vec<&String> = root_of.keys().collect();
         let mut next = BTreeMap::new();
-        for chunk in asked.chunks(ROWS_MAX) {
+        for chunk in asked.chunks(CHUNK_ROWS) {
             for row in
                 select(store, scope, include_str!("../../queries/store/alias_of_roots.sql"), chunk).await?
             {
@@ -131,7 +131,7 @@ struct Link {
 }
 
 async fn select(store: &Store, scope: &Scope, statement: &'static str, ids: &[&String]) -> Result<Vec<Link>> {
-    let mut query = sqlx::query(AssertSqlSafe(repeated(statement, ids.len())))
+    let mut query = sqlx::query(repeat_values(statement, ids.len()))
         .bind(scope.provider.to_string())
         .bind(scope.account.to_string())
         .bind(scope.mode.to_string());

@@ -4,8 +4,16 @@
 //! The one thing to get right: every write transaction takes the write lock at its start
 //! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
 
+pub mod batch;
+pub mod chain;
+pub mod history;
+pub mod inbox;
+pub mod lease;
+pub mod ledger;
+pub mod plans;
+pub mod runs;
+pub mod states;
 mod aliases;
-mod many;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, resolve, save_aliases};
@@ -35,6 +43,8 @@ pub struct Store {
 /// How long a writer waits for another writer's lock.
 const LOCK_WAIT_MS: u32 = 10_000;
 const CONNECTIONS_MAX: u32 = 8;
+/// How often a writer waits so before it gives up.
+pub const LOCK_ATTEMPTS: u32 = 3;
 
 impl Store {
     /// Opens `sqlite:PATH`.
@@ -72,12 +82,35 @@ impl Store {
     /// # Errors
     /// When the lock cannot be had in time.
     pub async fn begin_write(&self) -> Result<Transaction<'static, Any>> {
-        self.pool.begin_with("BEGIN IMMEDIATE").await.context("take the store's write lock")
+        let mut attempt = 1;
+        loop {
+            match self.pool.begin_with("BEGIN IMMEDIATE").await {
+                Err(error) if attempt < LOCK_ATTEMPTS && is_busy_code(&error) => attempt += 1,
+                other => return other.context("take the store's write lock"),
+            }
+        }
     }
 
     /// Closes every connection.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+/// Whether an error says that somebody else holds the lock, so that the same transaction may be tried
+/// again from its start: SQLite's `SQLITE_BUSY` (5) and `SQLITE_LOCKED` (6) with their extended codes,
+/// <https://sqlite.org/rescode.html>; PostgreSQL's 40001 and 40P01.
+#[must_use]
+pub fn is_busy(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_busy_code))
+}
+
+fn is_busy_code(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    match code.as_deref() {
+        Some("40001" | "40P01") => true,
+        Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6) && code < 10_000),
+        None => false,
     }
 }
 

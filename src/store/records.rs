@@ -1,10 +1,10 @@
 //! What the provider's lists returned, read back: bytes as received.
 
 use super::Store;
-use super::many::{ROWS_MAX, repeated};
+use super::batch::{CHUNK_ROWS, repeat_values};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::Row;
 use std::collections::BTreeSet;
 
 /// One record of one stream.
@@ -81,9 +81,9 @@ pub async fn records_by_id(
     let outside = outside.unwrap_or(Window { from_us: i64::MIN, until_us: i64::MIN });
     let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(ROWS_MAX) {
-        let sql = repeated(include_str!("../../queries/store/records_by_id.sql"), chunk.len());
-        let mut query = sqlx::query(AssertSqlSafe(sql))
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/records_by_id.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string())
@@ -116,9 +116,9 @@ pub async fn record_ages(
 ) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(ROWS_MAX) {
-        let sql = repeated(include_str!("../../queries/store/record_ages.sql"), chunk.len());
-        let mut query = sqlx::query(AssertSqlSafe(sql))
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/record_ages.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
@@ -143,9 +143,9 @@ pub async fn record_ages(
 pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
     let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(ROWS_MAX) {
-        let sql = repeated(include_str!("../../queries/store/events_by_id.sql"), chunk.len());
-        let mut query = sqlx::query(AssertSqlSafe(sql))
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/events_by_id.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
