@@ -343,8 +343,14 @@ fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
         let (mut count, mut sums) = (0, Sums::default());
         for row in input.findings.iter().filter(|row| row.finding.kind == kind) {
             count += 1;
-            for (currency, minor) in row.finding.differences() {
-                sums.add(currency, (input.exponent)(&row.finding.scope.provider, currency), minor);
+            let finding = row.finding;
+            let booked = finding.found_minor.filter(|_| !finding.found_currency.is_empty()).map(|minor| -minor);
+            for (currency, minor) in
+                [(&finding.currency, finding.difference_minor()), (&finding.found_currency, booked)]
+            {
+                if let Some(minor) = minor {
+                    sums.add(currency, (input.exponent)(&finding.scope.provider, currency), minor);
+                }
             }
         }
         if count > 0 {

@@ -1,0 +1,133 @@
+//! `recon`: gather → compare → find → plan → report → save.
+//!
+//! The body of [`run`] is these steps. The one thing to get right: nothing but `--apply` writes
+//! business state, no operating error becomes a finding, and the watermark moves only with a run that
+//! saw everything.
+
+mod gathering;
+mod judging;
+mod reporting;
+
+use super::Outcome;
+use crate::cli::{self, RunRequest};
+use crate::config::Settings;
+use crate::gather::Coverage;
+use crate::record::{Window, format_instant};
+use crate::store::lease::{self, Lease};
+use crate::store::runs::{self, Run, RunOutcome};
+use crate::store::{Access, Store};
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+
+/// What the steps of a run share.
+pub(super) struct Job<'a> {
+    settings: &'a Settings,
+    request: &'a RunRequest,
+    store: &'a Store,
+    window: Window,
+    run_id: String,
+    /// The killed run of the same window whose slices this one takes over.
+    resume_of: Option<String>,
+}
+
+/// Reconciles the requested window.
+///
+/// # Errors
+/// When the work cannot be done; what was read until then is kept, and the same command goes on from there.
+pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
+    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let window = resolve_window(settings, request, &store).await?;
+    announce(settings, request, window);
+    let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_us).await? else {
+        println!("another run holds the lease; nothing was read or written");
+        println!("outcome={} findings=0", Outcome::Locked.as_str());
+        return Ok(Outcome::Locked);
+    };
+    let job = begin(settings, request, &store, window).await?;
+    let outcome = reconcile(&job, &lease).await;
+    lease.release().await?;
+    store.close().await;
+    outcome
+}
+
+async fn reconcile(job: &Job<'_>, lease: &Lease) -> Result<Outcome> {
+    let gathered = gathering::gather(job).await?;
+    let judged = judging::compare_and_judge(job, &gathered).await?;
+    if lease.is_lost() {
+        bail!("the lease was lost to another run while this one worked; nothing was reported");
+    }
+    reporting::report_and_save(job, &gathered, judged).await
+}
+
+async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
+    let mut oldest = None;
+    for name in &request.providers {
+        let provider = settings.providers.iter().find(|provider| provider.name == *name);
+        let mark = match provider {
+            Some(provider) => runs::watermark(store.pool(), &provider.scope("")).await?,
+            None => None,
+        };
+        oldest = match (oldest, mark) {
+            (Some(a), Some(b)) => Some(std::cmp::min(a, b)),
+            (a, b) => a.or(b),
+        };
+    }
+    let settle_delay = settings.settle_delay(&request.providers);
+    let zone = settings.report.time_zone;
+    Ok(cli::resolve_window(&request.window, zone, request.now_us, settle_delay, oldest)?)
+}
+
+fn announce(settings: &Settings, request: &RunRequest, window: Window) {
+    let line = cli::window_line(window, settings.report.time_zone, settings.report.basis);
+    if request.json {
+        eprintln!("{line}");
+    } else {
+        println!("{line}");
+    }
+}
+
+async fn begin<'a>(
+    settings: &'a Settings,
+    request: &'a RunRequest,
+    store: &'a Store,
+    window: Window,
+) -> Result<Job<'a>> {
+    let resume_of = runs::recent(store.pool(), 20)
+        .await?
+        .into_iter()
+        .find(|run| run.window == window)
+        .filter(|run| run.outcome == RunOutcome::Started && !request.offline)
+        .map(|run| run.run_id);
+    let run_id = run_id(request.now_us);
+    let run = Run {
+        run_id: run_id.clone(),
+        started_at_us: request.now_us,
+        finished_at_us: None,
+        window,
+        time_zone: settings.report.time_zone.name().to_owned(),
+        basis: settings.report.basis.as_str().to_owned(),
+        outcome: RunOutcome::Started,
+        findings: 0,
+        report_dir: settings.report.dir.join(&run_id).display().to_string(),
+    };
+    runs::start(store, &run).await.context("begin the run")?;
+    Ok(Job { settings, request, store, window, run_id, resume_of })
+}
+
+/// Sortable by time, and unique on one store because the process id is in it.
+fn run_id(now_us: i64) -> String {
+    let at = format_instant(now_us - now_us.rem_euclid(1_000_000), chrono_tz::Tz::UTC);
+    let digits: String = at.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
+    let fraction = now_us.rem_euclid(1_000_000);
+    format!("{digits}Z-{fraction:06}-{}", std::process::id())
+}
+
+impl Job<'_> {
+    fn spill_dir(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("recon-{}", self.run_id))
+    }
+
+    fn is_complete(coverage: &[Coverage]) -> bool {
+        coverage.iter().all(|row| row.status != crate::gather::CoverageStatus::Gap)
+    }
+}
