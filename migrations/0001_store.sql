@@ -94,7 +94,8 @@ create table provider_record (
 );
 create index provider_record_created on provider_record (stream, created_us);
 
--- One row per paged time range: the proof of coverage. A closed slice and its rows are one commit.
+-- One row per paged time range and run: the proof of coverage. A closed slice and its rows are one commit; a
+-- run that resumes a killed one takes its slices over.
 create table slice (
     provider text not null,
     account text not null,
@@ -103,13 +104,12 @@ create table slice (
     from_us bigint not null,
     until_us bigint not null,
     status text not null check (status in ('open', 'closed', 'gap')),
-    cursor text not null default '',
     pages bigint not null default 0,
     records bigint not null default 0,
     cause text not null default '',
     closed_at_us bigint,
     run_id text not null,
-    primary key (provider, account, mode, stream, from_us, until_us)
+    primary key (provider, account, mode, stream, run_id, from_us, until_us)
 );
 
 create table alias (

@@ -1,5 +1,3 @@
 //! Gather: provider, inbox and local state become facts.
 
-mod coverage;
-
-pub use coverage::{Coverage, CoverageStatus};
+pub use crate::record::{Coverage, CoverageStatus};

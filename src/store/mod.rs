@@ -4,6 +4,10 @@
 //! The one thing to get right: every write transaction takes the write lock at its start
 //! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
 
+mod pages;
+
+pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
+
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
