@@ -96,7 +96,8 @@ create table provider_record (
 create index provider_record_created on provider_record (provider, account, mode, stream, created_us, record_id);
 create index provider_record_id on provider_record (record_id);
 
--- One row per paged time range: the proof of coverage. A closed slice and its rows are one commit.
+-- One row per paged time range and run: the proof of coverage. A closed slice and its rows are one commit; a
+-- run that resumes a killed one takes its slices over.
 create table slice (
     provider text not null,
     account text not null,
@@ -105,13 +106,12 @@ create table slice (
     from_us bigint not null,
     until_us bigint not null,
     status text not null check (status in ('open', 'closed', 'gap')),
-    cursor text not null default '',
     pages bigint not null default 0,
     records bigint not null default 0,
     cause text not null default '',
     closed_at_us bigint,
     run_id text not null,
-    primary key (provider, account, mode, stream, from_us, until_us)
+    primary key (provider, account, mode, stream, run_id, from_us, until_us)
 );
 
 create table alias (

@@ -3,14 +3,13 @@
 //! Rows are streamed in batches and handed on, so memory does not grow with the books. A row that the
 //! contract does not allow stops the run (exit 78) and is named; it is never skipped or repaired.
 
-use super::aliases::{known_as, resolve};
 use super::columns::{Columns, Contract, RowReader};
 use super::dialect::Dialect;
 use super::source::{ALL_TIME, BATCH_ROWS, FILTER_IDS, FactSink, Source, windowed};
 use super::statement::Statement;
 use crate::config::{Settings, Unusable, shown, suggestion};
 use crate::record::{EffectKind, Fact, LocalEffect, LocalState, Scope, Status, Window};
-use crate::store::Store;
+use crate::store::{AliasTarget, Store, known_as, resolve};
 use anyhow::{Context, Result};
 use futures_util::TryStreamExt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -225,15 +224,14 @@ impl LocalBooks {
         }
         let mut known = BTreeMap::new();
         for (scope, ids) in ids {
-            let texts: Vec<&str> = ids.iter().map(String::as_str).collect();
-            let found = resolve(&self.store, &scope, &texts).await?;
+            let found = resolve(&self.store, &scope, &ids).await?;
             known.insert(scope, found);
         }
         for mut fact in batch.drain(..) {
             match &mut fact {
                 Fact::LocalEffect(effect) => {
                     let found = known.get(&effect.scope).and_then(|ids| ids.get(&effect.object_id));
-                    if let Some((root, is_part)) = found {
+                    if let Some(AliasTarget { root_id: root, is_part }) = found {
                         effect.root_id.clone_from(root);
                         let is_anchor = *is_part || (self.dialect.is_anchor)(effect.kind, &effect.object_id);
                         if !is_anchor {
@@ -244,8 +242,8 @@ impl LocalBooks {
                 }
                 Fact::LocalState(state) => {
                     let found = known.get(&state.scope).and_then(|ids| ids.get(&state.object_id));
-                    if let Some((root, _)) = found {
-                        state.root_id.clone_from(root);
+                    if let Some(target) = found {
+                        state.root_id.clone_from(&target.root_id);
                     }
                 }
                 _ => {}

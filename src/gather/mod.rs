@@ -1,17 +1,18 @@
 //! Gather: provider, inbox and local state become facts.
 
-mod aliases;
 mod columns;
-mod coverage;
 mod dialect;
 mod inbox;
 mod local;
+mod provider;
 mod source;
 mod statement;
+mod whole;
 
-pub use aliases::{known_as, resolve};
-pub use coverage::{Coverage, CoverageStatus};
+pub use crate::record::{Coverage, CoverageStatus};
 pub use dialect::Dialect;
 pub use inbox::Inbox;
 pub use local::LocalBooks;
+pub use provider::ProviderSide;
 pub use source::{DEFAULT_QUERIES, FactSink};
+pub use whole::{Sides, ids_without_record};

@@ -124,6 +124,19 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
     Ok(found.into_values().collect())
 }
 
+/// The ids with everything that leads to the same payments, so that a local row is found whichever of
+/// them it carries.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn known_as(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let mut all = ids.clone();
+    all.extend(resolve(store, scope, ids).await?.into_values().map(|target| target.root_id));
+    let others = aliases_of_roots(store, scope, &all).await?;
+    all.extend(others.into_iter().map(|alias| alias.alias_id));
+    Ok(all)
+}
+
 struct Link {
     alias_id: String,
     root_id: String,
