@@ -1,1 +1,2 @@
 //! One integration binary: features are tested at the boundary.
+mod demo_world;
