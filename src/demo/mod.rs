@@ -3,7 +3,10 @@
 //! Nothing here uses `findings/` or `compare/`: what a run ought to find is worked out from the
 //! stories, so that planted and found are counted by different code.
 
+mod books;
 pub mod emulator;
+pub mod faults;
+pub mod handlers;
 mod payment;
 mod random;
 mod records;
@@ -12,6 +15,8 @@ mod timeline;
 mod wire;
 pub mod world;
 
+pub use books::{PROVIDER, deliver};
+pub use emulator::Emulator;
 pub use payment::{Charge, Dispute, Flow, Outcome, Payment, Refund, settled_minor, settlement};
 pub use random::Rng;
 pub use timeline::{Change, Meaning};

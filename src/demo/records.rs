@@ -106,18 +106,6 @@ impl World {
         self.records.entry(Stream::Invoices).or_default().push(record);
     }
 
-    /// Writes again what an invoice says of its payments.
-    pub(super) fn renew_invoice(&mut self, index: usize) {
-        let payment = &self.payments[index];
-        let payments = wire::invoice_payments(payment).to_string();
-        let id = payment.invoice.clone().unwrap_or_default();
-        for record in self.records.entry(Stream::Invoices).or_default() {
-            if record.id == id {
-                record.includable = Some(("payments", payments.as_str().into()));
-            }
-        }
-    }
-
     /// The truth about a payment's money, from its story alone.
     pub(super) fn add_truth(&mut self, payment: &Payment) {
         let Some(charge) = &payment.charge else { return };

@@ -74,7 +74,9 @@ impl Statement {
 
     /// The statement, only rows whose `column` is one of `count` values. Their numbers follow its own.
     pub fn filtered(&self, column: &str, count: usize) -> String {
-        let list = super::aliases::placeholders(self.binds.len() + 1, count);
+        let first = self.binds.len() + 1;
+        let numbered: Vec<String> = (first..first + count).map(|number| format!("${number}")).collect();
+        let list = format!("({})", numbered.join(", "));
         // The line break ends a comment that the statement may end with.
         format!("select * from (\n{}\n) q where q.{column} in {list}", self.sql)
     }

@@ -82,7 +82,8 @@ impl Emulator {
     /// Ends it: no new connection is taken from here on.
     pub fn stop(mut self) {
         if let Some(stop) = self.stop.take() {
-            drop(stop.send(()));
+            // An error means that the server has already ended.
+            stop.send(()).unwrap_or_default();
         }
     }
 }
