@@ -1,1 +1,6 @@
-//! One integration binary: features are tested at the boundary.
+//! One binary for all tests at the boundary.
+
+mod cli;
+mod config;
+mod local_side;
+mod tidy;
