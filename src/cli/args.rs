@@ -107,8 +107,8 @@ pub enum Command {
     /// Carry out a reviewed plan: exactly its rows, each once, however often it is run.
     ///
     /// Rows may have been deleted from the plan; any other edit is refused. Each correction reads again
-    /// what it is about to change and is skipped with state_moved if that has moved. Caps on rows and on
-    /// money ([corrections] count_max, minor_max) stop a plan before its first write. Nothing is sent to
+    /// what it is about to change and is skipped with `state_moved` if that has moved. Caps on rows and on
+    /// money (`count_max` and `minor_max` of [corrections]) stop a plan before its first write. Nothing is sent to
     /// customers.
     #[command(after_help = "Example:\n  recon apply reports/out/RUN/plan.csv")]
     Apply(ApplyArgs),

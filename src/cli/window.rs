@@ -146,7 +146,7 @@ mod tests {
     const SAO_PAULO: Tz = Tz::America__Sao_Paulo;
     /// 2026-02-10T12:00:00Z.
     const NOW_US: i64 = 1_770_724_800 * SECOND_US;
-    const DELAY: Duration = Duration::from_secs(300);
+    const DELAY: Duration = Duration::from_mins(5);
 
     fn spec(since: &str, until: &str) -> WindowSpec {
         let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());

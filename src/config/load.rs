@@ -137,7 +137,7 @@ impl Context<'_> {
 
     /// Where a side is read: `store`, `none`, or a database.
     pub fn side(&self, section: &Section<'_>, key: &str) -> Result<Side, Unusable> {
-        let url = match section.raw(key).map(|value| value.get_ref()) {
+        let url = match section.raw(key).map(toml::Spanned::get_ref) {
             None => return Ok(Side::Store),
             Some(value) if value.is_table() => self.secret_value(section, key, value)?.reveal().to_owned(),
             Some(_) => section.text(key)?.unwrap_or_default().trim().to_owned(),

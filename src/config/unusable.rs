@@ -25,18 +25,21 @@ impl Unusable {
 #[must_use]
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let near_max = (word.chars().count() / 2).max(2);
+    let near_max = (word.chars().count() / 3).max(2);
     known
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(&word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= near_max)
+        .filter(|(distance, candidate)| {
+            let is_cut_short = word.len() >= 3 && candidate.starts_with(&*word);
+            *distance <= near_max || is_cut_short
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
 /// `did you mean …?` where a near word exists, else the list of known ones.
 #[must_use]
-pub fn suggestion<'a>(word: &str, known: &[&'a str]) -> String {
+pub fn suggestion(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("known here: {}", known.join(", ")),
@@ -50,8 +53,9 @@ mod tests {
     #[test]
     fn the_nearest_word_is_named_and_a_far_one_is_not() {
         let known = ["requests_per_second", "settle_delay", "mode"];
-        assert_eq!(nearest("request_per_sec", known), Some("requests_per_second"));
+        assert_eq!(nearest("request_per_second", known), Some("requests_per_second"));
         assert_eq!(nearest("Mode", known), Some("mode"));
+        assert_eq!(nearest("settle", known), Some("settle_delay"));
         assert_eq!(nearest("colour", known), None);
         assert_eq!(suggestion("colour", &known), "known here: requests_per_second, settle_delay, mode");
     }

@@ -56,14 +56,15 @@ impl Statement {
         let Some(known) = allowed.iter().find(|known| **known == name) else {
             return Err(Unusable::new(
                 format!("{}: unknown bind :{name}", self.file),
-                format!("{}; binds here are :{}", suggestion(name, allowed), allowed.join(", :")),
+                suggestion(name, allowed),
             ));
         };
         let position = self.binds.iter().position(|bind| bind == known).unwrap_or_else(|| {
             self.binds.push(known);
             self.binds.len() - 1
         });
-        self.sql += &format!("${}", position + 1);
+        self.sql.push('$');
+        self.sql += &(position + 1).to_string();
         Ok(())
     }
 
