@@ -7,6 +7,7 @@ use super::answer::{Answer, Verdict, judge};
 use super::fetch_error::FetchError;
 use super::limit::{Exceeded, Limiter};
 use super::timing::Timing;
+use super::stripe::API_VERSION;
 use super::wait::{Backoff, wait_before_retry};
 use crate::config::{LimitSettings, ProviderSettings, Secret};
 use anyhow::{Context, Result};
@@ -18,8 +19,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The API version that every answer is shaped by (Stripe's `OpenAPI` of that date).
-pub const STRIPE_VERSION: &str = "2026-08-26.dahlia";
 /// A page has at most 100 records; none of Stripe's comes near 300 KiB.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -243,7 +242,7 @@ impl Client {
             .http
             .get(url)
             .bearer_auth(inner.api_key.reveal())
-            .header("stripe-version", STRIPE_VERSION)
+            .header("stripe-version", API_VERSION)
             .header("accept", "application/json");
         if !request.account.is_empty() {
             builder = builder.header("stripe-account", request.account);

@@ -21,7 +21,7 @@ pub mod stripe;
 
 pub use by_id::{ById, fetch_by_id};
 pub use cancel::{Cancel, CancelHandle};
-pub use client::{Client, STRIPE_VERSION};
+pub use client::Client;
 pub use fetch_error::{FetchError, hint_of};
 pub use limit::{Exceeded, Limiter, Permit};
 pub use pager::{Paged, RunContext, page};
