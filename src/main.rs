@@ -49,7 +49,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
 
 /// Checks everything that can be checked without asking anybody, then runs.
 async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Outcome> {
-    let (canceller, flag) = cli::cancellation();
+    let (canceller, flag) = recon::provider::Cancel::new();
     let request = RunRequest::new(args, settings, recon::clock::now_us(), flag)?;
     let settle_delay = settings.settle_delay(&request.providers);
     // The run resolves the window again once it knows the watermark; a mistyped one ends here.

@@ -7,7 +7,7 @@ mod request;
 mod window;
 
 pub use args::{ApplyArgs, Cli, Command, DemoArgs, InitArgs, RunArgs, StatusArgs};
-pub use request::{CancellationFlag, Canceller, RunRequest, cancellation};
+pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window};
 
 use thiserror::Error;

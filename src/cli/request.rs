@@ -1,9 +1,9 @@
-//! A checked request for a run, and the flag that stops it.
+//! A checked request for a run.
 
 use super::args::RunArgs;
 use super::{UsageError, WindowSpec};
 use crate::config::{Settings, suggestion};
-use tokio::sync::watch;
+use crate::provider::Cancel;
 
 /// What a run is asked to do, besides the settings.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct RunRequest {
     /// The run's one reading of the clock, Unix µs.
     pub now_us: i64,
     /// Set when the run should stop.
-    pub cancel: CancellationFlag,
+    pub cancel: Cancel,
 }
 
 impl RunRequest {
@@ -36,7 +36,7 @@ impl RunRequest {
         args: &RunArgs,
         settings: &mut Settings,
         now_us: i64,
-        cancel: CancellationFlag,
+        cancel: Cancel,
     ) -> Result<Self, UsageError> {
         let names: Vec<String> = settings.providers.iter().map(|provider| provider.name.clone()).collect();
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -92,42 +92,4 @@ fn override_settings(args: &RunArgs, settings: &mut Settings) {
     if args.spreadsheet || args.locale.is_some() {
         settings.report.spreadsheet = true;
     }
-}
-
-/// Sets a [`CancellationFlag`].
-#[derive(Debug)]
-pub struct Canceller(watch::Sender<bool>);
-
-impl Canceller {
-    /// Asks everybody who holds the flag to stop.
-    pub fn cancel(&self) {
-        self.0.send_replace(true);
-    }
-}
-
-/// Says whether the run should stop. Cheap to clone; stopping twice is stopping.
-#[derive(Clone, Debug)]
-pub struct CancellationFlag(watch::Receiver<bool>);
-
-impl CancellationFlag {
-    /// Whether to stop now, for loops that do not await.
-    #[must_use]
-    pub fn is_cancelled(&self) -> bool {
-        *self.0.borrow()
-    }
-
-    /// Waits until the run should stop; for ever where nobody can ask for it any more.
-    pub async fn cancelled(&self) {
-        let mut receiver = self.0.clone();
-        if receiver.wait_for(|stop| *stop).await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-/// A flag and the hand that sets it.
-#[must_use]
-pub fn cancellation() -> (Canceller, CancellationFlag) {
-    let (sender, receiver) = watch::channel(false);
-    (Canceller(sender), CancellationFlag(receiver))
 }

@@ -102,7 +102,7 @@ struct Desk<'a> {
 /// What the shop holds after the month.
 #[must_use]
 pub fn books(world: &World, planted: &[Planted], seed: u64) -> Books {
-    let mut rng = Rng::new(seed ^ 0x6465_6c69_7665_72);
+    let mut rng = Rng::new(seed ^ 0x64_656c_6976_6572);
     let plans: HashMap<usize, &Planted> = planted.iter().map(|one| (one.payment, one)).collect();
     let mut events: Vec<Vec<&Event>> = vec![Vec::new(); world.payments.len()];
     // Oldest first, so that each payment's events stand in causal order.

@@ -15,7 +15,8 @@ use crate::record::{InboxEvent, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One finding for each id with more than one body.
-pub(super) fn conflicting_events(scope: &Scope, root_id: &str, rows: &[InboxEvent]) -> Vec<Finding> {
+#[must_use]
+pub fn conflicting_events(scope: &Scope, root_id: &str, rows: &[InboxEvent]) -> Vec<Finding> {
     let mut bodies: BTreeMap<&str, (BTreeSet<&str>, i64)> = BTreeMap::new();
     for row in rows.iter().filter(|row| !row.body_sha256.is_empty()) {
         let (hashes, at_us) = bodies.entry(&row.event_id).or_insert((BTreeSet::new(), row.received_at_us));

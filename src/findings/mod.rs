@@ -27,11 +27,12 @@ mod unknown_event;
 mod unknown_shape;
 mod wrong_scope;
 
+pub use conflicting_event::conflicting_events;
 pub use coverage_gap::coverage_gaps;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::{Announcement, Group, Row, Unit};
-pub use judge::{Context, Counted, InFlight, Judgement, judge};
+pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
 pub use unknown_event::unknown_event;
 pub use wrong_scope::{Stray, wrong_scope};
 

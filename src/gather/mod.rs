@@ -2,6 +2,7 @@
 
 mod columns;
 mod dialect;
+mod fresh;
 mod inbox;
 mod local;
 mod provider;
@@ -11,6 +12,7 @@ mod whole;
 
 pub use crate::record::{Coverage, CoverageStatus};
 pub use dialect::Dialect;
+pub use fresh::{FreshState, fetch_state};
 pub use inbox::Inbox;
 pub use local::LocalBooks;
 pub use provider::ProviderSide;

@@ -115,7 +115,10 @@ impl ProviderSide<'_> {
     pub async fn events_by_id(&self, ids: &BTreeSet<String>) -> Result<Vec<ProviderEvent>> {
         let records = store::events_by_id(self.store, &self.reading.scope, ids).await?;
         let facts = self.resolved(&records).await?;
-        Ok(facts.into_iter().filter_map(|fact| if let Fact::ProviderEvent(event) = fact { Some(event) } else { None }).collect())
+        Ok(facts
+            .into_iter()
+            .filter_map(|fact| if let Fact::ProviderEvent(event) = fact { Some(event) } else { None })
+            .collect())
     }
 
     /// Ids of records that the window's records point to and that are not stored, or were read
@@ -160,9 +163,39 @@ impl ProviderSide<'_> {
         Ok(wanted)
     }
 
+    /// Of these ids, those that a record is stored under or that aliases lead to.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn known_ids(&self, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+        let scope = &self.reading.scope;
+        let stored = store::record_ages(self.store, scope, ids).await?;
+        let mut known: BTreeSet<String> = stored.into_iter().map(|(id, _, _)| id).collect();
+        known.extend(
+            store::aliases_of_roots(self.store, scope, ids).await?.into_iter().map(|alias| alias.root_id),
+        );
+        Ok(known)
+    }
+
+    /// Of these ids, those that are not stored or were last read before `since_us`.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn not_read_since(&self, ids: &BTreeSet<String>, since_us: i64) -> Result<BTreeSet<String>> {
+        let mut stale = ids.clone();
+        for (id, _, fetched_at_us) in store::record_ages(self.store, &self.reading.scope, ids).await? {
+            if fetched_at_us >= since_us {
+                stale.remove(&id);
+            }
+        }
+        Ok(stale)
+    }
+
     async fn drop_fresh(&self, points_to: &mut BTreeMap<String, &'static str>, since_us: i64) -> Result<()> {
         let ids: BTreeSet<String> = points_to.keys().cloned().collect();
-        for (id, created_us, fetched_at_us) in store::record_ages(self.store, &self.reading.scope, &ids).await? {
+        for (id, created_us, fetched_at_us) in
+            store::record_ages(self.store, &self.reading.scope, &ids).await?
+        {
             if fetched_at_us >= since_us || self.reading.window.contains(created_us) {
                 points_to.remove(&id);
             }
@@ -193,14 +226,19 @@ impl ProviderSide<'_> {
         Ok(found)
     }
 
-    async fn outside(&self, records: &[StoredRecord], seen: &mut BTreeSet<String>) -> Result<Vec<StoredRecord>> {
+    async fn outside(
+        &self,
+        records: &[StoredRecord],
+        seen: &mut BTreeSet<String>,
+    ) -> Result<Vec<StoredRecord>> {
         let ids: BTreeSet<String> = records
             .iter()
             .flat_map(|record| stripe::references(&record.stream, &record.body))
             .map(|(_, id)| id)
             .filter(|id| !seen.contains(id))
             .collect();
-        let found = store::records_by_id(self.store, &self.reading.scope, &ids, Some(self.reading.window)).await?;
+        let found =
+            store::records_by_id(self.store, &self.reading.scope, &ids, Some(self.reading.window)).await?;
         seen.extend(found.iter().map(|record| record.record_id.clone()));
         Ok(found)
     }

@@ -3,7 +3,7 @@
 
 use super::{Inbox, LocalBooks, ProviderSide};
 use crate::findings::Group;
-use crate::record::{Fact, InboxEvent, LocalEffect, ProviderEvent};
+use crate::record::{Fact, InboxEvent, LocalEffect};
 use crate::store;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,7 +72,9 @@ impl Sides<'_> {
         local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
         for effect in effects.into_values() {
             let named = roots_of_event.get(&effect.event_id);
-            if let Some(group) = named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root)) {
+            if let Some(group) =
+                named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root))
+            {
                 group.local_effects.push(effect.clone());
             }
             if let Some(group) = groups.get_mut(&effect.root_id) {
@@ -96,8 +98,10 @@ impl Sides<'_> {
     async fn add_foreign_events(&self, groups: &mut BTreeMap<String, Group>) -> Result<()> {
         let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (root, group) in groups.iter() {
-            let known: BTreeSet<&String> = group.provider_events.iter().map(|event| &event.event_id).collect();
-            let own_rows = group.local_effects.iter().filter(|row| row.root_id == *root && !row.event_id.is_empty());
+            let known: BTreeSet<&String> =
+                group.provider_events.iter().map(|event| &event.event_id).collect();
+            let own_rows =
+                group.local_effects.iter().filter(|row| row.root_id == *root && !row.event_id.is_empty());
             for row in own_rows.filter(|row| !known.contains(&row.event_id)) {
                 named.entry(row.event_id.clone()).or_default().push(root.clone());
             }

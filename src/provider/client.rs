@@ -6,8 +6,8 @@
 use super::answer::{Answer, Verdict, judge};
 use super::fetch_error::FetchError;
 use super::limit::{Exceeded, Limiter};
-use super::timing::Timing;
 use super::stripe::API_VERSION;
+use super::timing::Timing;
 use super::wait::{Backoff, wait_before_retry};
 use crate::config::{LimitSettings, ProviderSettings, Secret};
 use anyhow::{Context, Result};

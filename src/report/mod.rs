@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 pub type Exponent<'a> = &'a (dyn Fn(&str, &str) -> u32 + Sync);
 
 /// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Tied out; timing differences at most.
     Clean,

@@ -344,7 +344,8 @@ fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
         for row in input.findings.iter().filter(|row| row.finding.kind == kind) {
             count += 1;
             let finding = row.finding;
-            let booked = finding.found_minor.filter(|_| !finding.found_currency.is_empty()).map(|minor| -minor);
+            let booked =
+                finding.found_minor.filter(|_| !finding.found_currency.is_empty()).map(|minor| -minor);
             for (currency, minor) in
                 [(&finding.currency, finding.difference_minor()), (&finding.found_currency, booked)]
             {

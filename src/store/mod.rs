@@ -14,12 +14,14 @@ pub mod plans;
 pub mod runs;
 pub mod states;
 mod aliases;
+mod health;
 mod pages;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
-pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
+pub use health::{ScopeHealth, inbox_health};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
+pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
 
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;

@@ -1,5 +1,6 @@
 //! Whether a status may be written over the one that stands there. Pure.
 
+use crate::gather::FreshState;
 use crate::record::Status;
 use crate::store::states::State;
 
@@ -12,6 +13,12 @@ pub struct Fetched {
     pub refunded_minor: Option<i64>,
     /// The provider's time of the status, Unix µs.
     pub provider_time_us: i64,
+}
+
+impl From<FreshState> for Fetched {
+    fn from(fresh: FreshState) -> Self {
+        Self { status: fresh.status, refunded_minor: fresh.refunded_minor, provider_time_us: fresh.at_us }
+    }
 }
 
 /// Where the status to write comes from.

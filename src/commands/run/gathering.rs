@@ -3,9 +3,8 @@
 use super::Job;
 use crate::config::{Accounts, ProviderSettings};
 use crate::gather::{Coverage, CoverageStatus, Dialect, Inbox, LocalBooks, ProviderSide, Sides};
-use crate::provider::pager::{self, RunContext};
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, Progress, Stream, fetch_by_id};
+use crate::provider::{self, Client, Progress, RunContext, Stream, fetch_by_id};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,7 +44,9 @@ impl Gathered {
     pub(super) fn event_ranges(&self, scope: &Scope) -> Vec<Window> {
         self.coverage
             .iter()
-            .filter(|row| row.scope == *scope && row.stream == "events" && row.status == CoverageStatus::Covered)
+            .filter(|row| {
+                row.scope == *scope && row.stream == "events" && row.status == CoverageStatus::Covered
+            })
             .map(|row| Window { from_us: row.from_us, until_us: row.until_us })
             .collect()
     }
@@ -54,12 +55,18 @@ impl Gathered {
 /// Reads the provider into the store and opens the local sides.
 pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
     // The local contract is checked before the provider is asked for anything.
-    let dialect = Dialect { exponent: stripe::exponent, is_anchor: stripe::is_anchor };
+    let dialect = Dialect::stripe(stripe::exponent);
     let local = LocalBooks::open(job.settings, job.store, dialect, job.window).await?;
     let inbox = Inbox::open(job.settings).await?;
     let received = Received::by(inbox.as_ref(), job.window).await?;
-    let mut gathered =
-        Gathered { readings: Vec::new(), coverage: Vec::new(), notes: Vec::new(), local, inbox, clients: BTreeMap::new() };
+    let mut gathered = Gathered {
+        readings: Vec::new(),
+        coverage: Vec::new(),
+        notes: Vec::new(),
+        local,
+        inbox,
+        clients: BTreeMap::new(),
+    };
     for provider in chosen(job) {
         let accounts = received.accounts(provider);
         for account in &accounts {
@@ -119,7 +126,7 @@ async fn page(
         cancel: job.request.cancel.clone(),
         progress: Arc::new(Progress::stderr()),
     };
-    let paged = pager::page(job.store, client, provider, stripe::STREAMS, job.window, &context)
+    let paged = provider::page(job.store, client, provider, stripe::STREAMS, job.window, &context)
         .await
         .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
     if job.request.cancel.is_cancelled() {
@@ -159,7 +166,11 @@ async fn fetch(
     let answered =
         fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
     if let Some((id, cause)) = answered.unanswered.iter().find(|(_, cause)| **cause != "unaskable_id") {
-        bail!("fetch {} {id}: {cause}, and {} more were not answered", stream.name, answered.unanswered.len() - 1);
+        bail!(
+            "fetch {} {id}: {cause}, and {} more were not answered",
+            stream.name,
+            answered.unanswered.len() - 1
+        );
     }
     Ok(answered.found)
 }
@@ -167,7 +178,8 @@ async fn fetch(
 /// Asks the provider for the ids of local rows that no record leads to: an old payment whose row was
 /// booked in this window, or nothing at all. Capped; the rest stays unasked and the notes say so.
 async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Reading) -> Result<()> {
-    let (Some(local), Some(client)) = (&gathered.local, gathered.clients.get(&*reading.scope.provider)) else {
+    let (Some(local), Some(client)) = (&gathered.local, gathered.clients.get(&*reading.scope.provider))
+    else {
         return Ok(());
     };
     let mut ids: BTreeSet<String> = BTreeSet::new();
@@ -189,27 +201,63 @@ async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Readi
     for id in side.known_ids(&ids).await? {
         ids.remove(&id);
     }
+    let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
+    let found = fetch_ids(job, side, client, ids).await?;
+    side.learn_aliases_of(&found).await
+}
+
+/// Fetches objects of any stream by id, and what they point to. Answers what the provider has.
+pub(super) async fn fetch_ids(
+    job: &Job<'_>,
+    side: ProviderSide<'_>,
+    client: &Client,
+    ids: BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
     let mut by_stream: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
-    for id in ids.into_iter().take(job.settings.limits.ask_count_max) {
+    for id in ids {
         if let Some(stream) = stripe::stream_of_id(&id) {
             by_stream.entry(stream).or_default().insert(id);
         }
     }
-    for (name, ids) in by_stream {
-        let Some(stream) = stripe::stream_named(name) else { continue };
-        let mut found = fetch(job, side, client, stream, &ids).await?;
-        for (name, ids) in side.stale_references_of(&found, job.request.now_us).await? {
+    let mut all = BTreeSet::new();
+    for _ in 0..REFERENCE_ROUNDS {
+        let mut found = BTreeSet::new();
+        for (name, ids) in &by_stream {
             let Some(stream) = stripe::stream_named(name) else { continue };
-            found.extend(fetch(job, side, client, stream, &ids).await?);
+            found.extend(fetch(job, side, client, stream, ids).await?);
         }
-        side.learn_aliases_of(&found).await?;
+        by_stream = side.stale_references_of(&found, job.request.now_us).await?;
+        all.extend(found);
     }
-    Ok(())
+    Ok(all)
+}
+
+/// Asks the provider for events by id. Answers those that it has.
+pub(super) async fn fetch_events(
+    job: &Job<'_>,
+    side: ProviderSide<'_>,
+    client: &Client,
+    ids: &BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
+    let Some(stream) = stripe::stream_named("events") else { return Ok(BTreeSet::new()) };
+    fetch(job, side, client, stream, ids).await
 }
 
 /// Offline, the stored slices are the proof.
-async fn stored_coverage(job: &Job<'_>, provider: &ProviderSettings, accounts: &[String]) -> Result<Vec<Coverage>> {
-    pager::stored_coverage(job.store, provider, stripe::STREAMS, job.window, accounts, job.request.now_us).await
+async fn stored_coverage(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    accounts: &[String],
+) -> Result<Vec<Coverage>> {
+    super::offline::stored_coverage(
+        job.store,
+        provider,
+        accounts,
+        stripe::STREAMS,
+        job.window,
+        job.request.now_us,
+    )
+    .await
 }
 
 /// What the inbox receives.
@@ -245,9 +293,10 @@ impl Received {
         match &provider.accounts {
             Accounts::Named(accounts) => accounts.clone(),
             Accounts::All => {
-                let named = self.by_scope.keys().filter(|scope| {
-                    *scope.provider == *provider.name && *scope.mode == *provider.mode
-                });
+                let named = self
+                    .by_scope
+                    .keys()
+                    .filter(|scope| *scope.provider == *provider.name && *scope.mode == *provider.mode);
                 let mut accounts: BTreeSet<String> = named.map(|scope| scope.account.to_string()).collect();
                 accounts.insert(String::new());
                 accounts.into_iter().collect()

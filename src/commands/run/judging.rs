@@ -19,7 +19,7 @@ use std::time::Duration;
 const GROUPS_MAX: usize = 20_000;
 
 /// Longest time between an event's creation and its last delivery (Stripe: three days).
-const RETRIES: Duration = Duration::from_secs(3 * 86_400);
+const RETRIES: Duration = Duration::from_hours(72);
 
 /// What the rules said.
 pub(super) struct Judged {
@@ -39,7 +39,8 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         tie_out: TieOutInput::default(),
     };
     for ((scope, currency, kind), sums) in &suspicious.totals().sums {
-        let signed = |minor: i128| i64::try_from(minor * i128::from(kind.sign())).context("a total leaves 64 bits");
+        let signed =
+            |minor: i128| i64::try_from(minor * i128::from(kind.sign())).context("a total leaves 64 bits");
         judged.tie_out.add_provider(scope, currency, *kind, signed(sums.provider_minor)?);
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
@@ -53,18 +54,20 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             }
             batch.insert(key.root_id);
             if batch.len() == GROUPS_MAX {
-                judge_batch(job, gathered, reading, &std::mem::take(&mut batch), &mut intents, &mut judged).await?;
+                judge_batch(job, gathered, reading, &std::mem::take(&mut batch), &mut intents, &mut judged)
+                    .await?;
             }
         }
         judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
     }
-    judged.findings.extend(intents.findings());
+    judged.findings.extend(intents.findings(job.window));
     judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
     judged.findings.extend(gathered.notes.iter().map(from_note));
-    let gaps: Vec<_> = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap).collect();
-    judged.findings.extend(coverage_gaps(
-        gaps.iter().map(|row| (&row.scope, row.stream.as_str(), row.from_us, row.cause.as_str())),
-    ));
+    let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
+    let gaps: Vec<_> = gaps
+        .map(|row| (row.scope.clone(), row.stream.clone(), row.from_us, row.until_us, row.cause.clone()))
+        .collect();
+    judged.findings.extend(coverage_gaps(&gaps));
     Ok(judged)
 }
 
@@ -112,7 +115,9 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
         Fact::LocalEffect(row) => {
             (&row.scope, &row.object_id, row.event_id.clone(), row.effect_id.clone(), row.applied_at_us)
         }
-        Fact::LocalState(row) => (&row.scope, &row.object_id, String::new(), String::new(), row.updated_at_us),
+        Fact::LocalState(row) => {
+            (&row.scope, &row.object_id, String::new(), String::new(), row.updated_at_us)
+        }
         Fact::InboxEvent(row) => {
             (&row.scope, &row.event_id, row.event_id.clone(), String::new(), row.received_at_us)
         }

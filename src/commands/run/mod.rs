@@ -6,12 +6,12 @@
 
 mod gathering;
 mod judging;
+mod offline;
 mod reporting;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};
 use crate::config::Settings;
-use crate::gather::Coverage;
 use crate::record::{Window, format_instant};
 use crate::store::lease::{self, Lease};
 use crate::store::runs::{self, Run, RunOutcome};
@@ -38,7 +38,7 @@ pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
     let window = resolve_window(settings, request, &store).await?;
     announce(settings, request, window);
-    let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_us).await? else {
+    let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_now_us).await? else {
         println!("another run holds the lease; nothing was read or written");
         println!("outcome={} findings=0", Outcome::Locked.as_str());
         return Ok(Outcome::Locked);
@@ -56,7 +56,7 @@ async fn reconcile(job: &Job<'_>, lease: &Lease) -> Result<Outcome> {
     if lease.is_lost() {
         bail!("the lease was lost to another run while this one worked; nothing was reported");
     }
-    reporting::report_and_save(job, &gathered, judged).await
+    reporting::report_and_save(job, &gathered, judged, lease).await
 }
 
 async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
@@ -78,7 +78,7 @@ async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store
 }
 
 fn announce(settings: &Settings, request: &RunRequest, window: Window) {
-    let line = cli::window_line(window, settings.report.time_zone, settings.report.basis);
+    let line = cli::describe_window(window, settings.report.time_zone, settings.report.basis);
     if request.json {
         eprintln!("{line}");
     } else {
@@ -125,9 +125,5 @@ fn run_id(now_us: i64) -> String {
 impl Job<'_> {
     fn spill_dir(&self) -> PathBuf {
         std::env::temp_dir().join(format!("recon-{}", self.run_id))
-    }
-
-    fn is_complete(coverage: &[Coverage]) -> bool {
-        coverage.iter().all(|row| row.status != crate::gather::CoverageStatus::Gap)
     }
 }

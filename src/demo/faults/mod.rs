@@ -341,7 +341,7 @@ impl Mix {
 /// The world then holds everything that the provider knows; the local side is written by
 /// [`deliver`](super::handlers::deliver) with the same list.
 pub fn plant(world: &mut World, seed: u64, mix: &Mix) -> Vec<Planted> {
-    world.rng = Rng::new(seed ^ world.seed.rotate_left(17) ^ 0x706c_616e_74);
+    world.rng = Rng::new(seed ^ world.seed.rotate_left(17) ^ 0x70_6c61_6e74);
     let mut planted = Vec::new();
     for (fault, count) in &mix.0 {
         for _ in 0..*count {

@@ -215,6 +215,9 @@ pub fn stream_of_id(id: &str) -> Option<&'static str> {
         "re" | "pyr" => Some("refunds"),
         "dp" | "du" => Some("disputes"),
         "po" => Some("payouts"),
+        "pi" => Some("payment_intents"),
+        "in" => Some("invoices"),
+        "cs" => Some("checkout_sessions"),
         _ => None,
     }
 }
