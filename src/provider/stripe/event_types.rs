@@ -99,7 +99,6 @@ const TYPES: &[(&str, Tracks)] = &[
     ("payment_intent.payment_failed", Tracks::State),
     ("payment_intent.processing", Tracks::State),
     ("payment_intent.requires_action", Tracks::State),
-    ("payment_intent.requires_capture", Tracks::State),
     ("payment_intent.succeeded", CREDIT),
     ("payout.canceled", Tracks::Nothing),
     ("payout.created", Tracks::Nothing),

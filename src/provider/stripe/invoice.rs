@@ -97,6 +97,11 @@ fn payments<'a>(issues: &mut Issues, raw: Raw<'a>) -> Vec<Payment<'a>> {
         };
         let status = issues.text("payments.data[].status", wire.status);
         let is_default = issues.flag("payments.data[].is_default", wire.is_default) == Some(true);
+        if let Some(word) = &status
+            && !matches!(&**word, "open" | "paid" | "canceled")
+        {
+            issues.unknown_value("payments.data[].status", word);
+        }
         let is_paid = status.as_deref() == Some("paid");
         let associated = associated(issues, "payments.data[].payment", wire.payment);
         found.extend(associated.map(|(stream, id)| Payment { stream, id, is_paid, is_default }));
