@@ -49,11 +49,8 @@ fn c78_the_manifest_counts_and_checks_every_file() {
 fn c78_a_reader_never_sees_a_partial_file() {
     let out = tempfile::tempdir().unwrap();
     let bytes = |word: &str| {
-        let mut text = String::from("number,word\n");
-        for number in 0..100_000 {
-            text.push_str(&format!("{number},{word}\n"));
-        }
-        text.into_bytes()
+        let rows = (0..100_000).map(|number| format!("{number},{word}\n"));
+        format!("number,word\n{}", rows.collect::<String>()).into_bytes()
     };
     let (old, new) = (bytes("old"), bytes("newer"));
     write::publish(out.path(), "r1", &[file("findings.csv", &old)], b"{}").unwrap();
