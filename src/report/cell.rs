@@ -15,15 +15,10 @@
 
 use crate::config::{Locale, ReportSettings};
 use crate::record::decimal_from_minor;
-use anyhow::{Context, Result};
 use std::borrow::Cow;
 
 /// Bytes EF BB BF: tells a spreadsheet that the file is UTF-8.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
-/// Characters that one cell may have in a spreadsheet file. Excel holds 32,767 and cuts the rest off
-/// without a word (Excel specifications and limits, support.microsoft.com).
-pub const CELL_CHARS_MAX: usize = 32_000;
 
 /// How a file is spelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +52,7 @@ impl Style {
         matches!(self, Self::Spreadsheet(_))
     }
 
-    const fn is_pt_br(self) -> bool {
+    pub(super) const fn is_pt_br(self) -> bool {
         matches!(self, Self::Spreadsheet(Locale::PtBr))
     }
 
@@ -133,7 +128,7 @@ pub enum Cell<'a> {
 }
 
 impl Cell<'_> {
-    fn fits(self, column: Column) -> bool {
+    pub(super) fn fits(self, column: Column) -> bool {
         match self {
             Cell::Id(_) => column.holds == Holds::Id,
             Cell::Text(_) => column.holds == Holds::Text,
@@ -143,96 +138,6 @@ impl Cell<'_> {
             Cell::Empty => true,
         }
     }
-}
-
-/// A CSV file that is being written into memory.
-pub struct Sheet {
-    style: Style,
-    columns: &'static [Column],
-    writer: csv::Writer<Vec<u8>>,
-    rows: u64,
-}
-
-impl Sheet {
-    /// Starts a file with its header.
-    ///
-    /// # Errors
-    /// When the CSV writer refuses.
-    pub fn new(style: Style, columns: &'static [Column]) -> Result<Self> {
-        let mut bytes = Vec::new();
-        if style.is_pt_br() {
-            bytes.extend_from_slice(BYTE_ORDER_MARK);
-        }
-        let mut builder = csv::WriterBuilder::new();
-        if style.is_pt_br() {
-            builder.delimiter(b';').terminator(csv::Terminator::CRLF);
-        }
-        let mut writer = builder.from_writer(bytes);
-        for column in columns {
-            writer.write_field(column.name)?;
-        }
-        for twin in decimal_headers(style, columns) {
-            writer.write_field(twin)?;
-        }
-        end_row(&mut writer)?;
-        Ok(Self { style, columns, writer, rows: 0 })
-    }
-
-    /// Adds a row; one cell for each column.
-    ///
-    /// # Errors
-    /// When the CSV writer refuses.
-    ///
-    /// # Panics
-    /// When the cells are not the columns' cells: the program is wrong.
-    pub fn push(&mut self, cells: &[Cell<'_>]) -> Result<()> {
-        assert!(cells.len() == self.columns.len(), "{} cells for {}", cells.len(), self.columns.len());
-        for (cell, column) in cells.iter().zip(self.columns) {
-            assert!(cell.fits(*column), "{cell:?} does not fit the column {}", column.name);
-            self.writer.write_field(spell(*cell, self.style).as_bytes())?;
-        }
-        if self.style.is_spreadsheet() {
-            for (cell, _) in cells.iter().zip(self.columns).filter(|(_, column)| is_minor(**column)) {
-                let text = match *cell {
-                    Cell::Minor(minor, exponent) => self.style.decimal(minor, exponent),
-                    _ => String::new(),
-                };
-                self.writer.write_field(text)?;
-            }
-        }
-        end_row(&mut self.writer)?;
-        self.rows += 1;
-        Ok(())
-    }
-
-    /// The file's bytes and its number of rows without the header.
-    ///
-    /// # Errors
-    /// When the CSV writer refuses.
-    pub fn finish(self) -> Result<(Vec<u8>, u64)> {
-        let bytes = self.writer.into_inner().map_err(csv::IntoInnerError::into_error);
-        Ok((bytes.context("finish a CSV file in memory")?, self.rows))
-    }
-}
-
-/// Ids joined by `|`. In a spreadsheet file a list that a cell cannot hold ends with the number of
-/// ids left out; machine files are always whole.
-#[must_use]
-pub fn join_ids<'a>(ids: impl IntoIterator<Item = &'a str>, style: Style) -> String {
-    let (mut kept, mut length, mut left_out) = (Vec::new(), 0_usize, 0_usize);
-    for id in ids {
-        length = length.saturating_add(id.len() + 1);
-        if style.is_spreadsheet() && length > CELL_CHARS_MAX {
-            left_out += 1;
-        } else {
-            kept.push(id);
-        }
-    }
-    let rest = format!("and {left_out} more");
-    if left_out > 0 {
-        kept.push(&rest);
-    }
-    kept.join("|")
 }
 
 /// The raw value of an id or text cell of a spreadsheet file.
@@ -251,11 +156,7 @@ pub(super) fn is_minor(column: Column) -> bool {
     column.holds == Holds::Minor
 }
 
-fn end_row(writer: &mut csv::Writer<Vec<u8>>) -> Result<()> {
-    writer.write_record(None::<&[u8]>).context("end a CSV row in memory")
-}
-
-fn spell(cell: Cell<'_>, style: Style) -> Cow<'_, str> {
+pub(super) fn spell(cell: Cell<'_>, style: Style) -> Cow<'_, str> {
     match cell {
         Cell::Id(text) if style.is_spreadsheet() => mark(text),
         Cell::Text(text) if style.is_spreadsheet() => guard(text),

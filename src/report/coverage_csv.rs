@@ -2,7 +2,8 @@
 //! makes the run incomplete; one that says `not_listed` names a list that reaches back less far
 //! than the window, and other streams stand in for it.
 
-use super::cell::{Cell, Column, Holds, Sheet, Style};
+use super::cell::{Cell, Column, Holds, Style};
+use super::sheet::Sheet;
 use crate::gather::Coverage;
 use crate::record::format_instant;
 use anyhow::Result;

@@ -5,7 +5,8 @@
 //! `difference_minor` is the provider's whole amount, so that the column adds up per currency.
 
 use super::Exponent;
-use super::cell::{Cell, Column, Holds, Sheet, Style, join_ids};
+use super::cell::{Cell, Column, Holds, Style};
+use super::sheet::{Sheet, join_ids};
 use crate::findings::{Finding, Standing};
 use crate::record::{Status, format_instant};
 use anyhow::Result;

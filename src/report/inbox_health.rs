@@ -1,7 +1,8 @@
 //! `inbox_health.csv`: how the receiving side is doing, one row for each scope. A jump in
 //! `duplicates_dropped` is a latency alarm: the provider gives up waiting and sends again.
 
-use super::cell::{Cell, Column, Holds, Sheet, Style};
+use super::cell::{Cell, Column, Holds, Style};
+use super::sheet::Sheet;
 use crate::record::{InboxStatus, Scope, format_instant};
 use anyhow::Result;
 use chrono_tz::Tz;

@@ -4,6 +4,7 @@
 //! [`write::publish`], and prints [`summary::Summary`]. Same input, same bytes.
 
 pub mod cell;
+pub mod sheet;
 pub mod read;
 pub mod findings_csv;
 pub mod tie_out;
@@ -12,7 +13,9 @@ pub mod plan_csv;
 pub mod inbox_health;
 pub mod manifest;
 pub mod write;
+pub mod last_line;
 pub mod summary;
+mod next_steps;
 mod summary_text;
 
 use crate::config::Basis;

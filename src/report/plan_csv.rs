@@ -5,8 +5,9 @@
 //! [`PlanRow`] with [`PlanRow::of`] the stored correction of that id.
 
 use super::Exponent;
-use super::cell::{Cell, Column, Holds, Sheet, Style};
+use super::cell::{Cell, Column, Holds, Style};
 use super::read::{Table, TableRow, quote, read as read_table};
+use super::sheet::Sheet;
 use crate::correction::Correction;
 use crate::findings::Action;
 use crate::record::{Status, minor_from_decimal};
@@ -169,4 +170,129 @@ fn check_decimal(table: &Table, raw: &TableRow, row: &PlanRow, exponent: Exponen
         quote(decimal),
         row.amount_minor
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Locale;
+    use crate::record::{EffectKind, Scope, iso_exponent};
+
+    fn exponent(_provider: &str, currency: &str) -> u32 {
+        iso_exponent(currency)
+    }
+
+    fn plan() -> Vec<Correction> {
+        let base = Correction {
+            correction_id: "c0ffee".to_owned(),
+            finding_id: "00367901234567890323".to_owned(),
+            scope: Scope::new("stripe", "", "live"),
+            action: Action::ApplyEffect,
+            effect_key: "credit:ch_1".to_owned(),
+            object_id: "ch_1".to_owned(),
+            root_id: "pi_1".to_owned(),
+            effect: Some(EffectKind::Credit),
+            currency: "brl".to_owned(),
+            amount_minor: 123_450,
+            target_state: None,
+            reason: "=no event, \"none\"".to_owned(),
+            allowed_by: "review".to_owned(),
+            event_ids: Vec::new(),
+            effect_ids: Vec::new(),
+            occurred_at_us: 0,
+        };
+        let state = Correction {
+            correction_id: "1E5".to_owned(),
+            action: Action::SetState,
+            effect_key: "state:pi_2".to_owned(),
+            object_id: "pi_2".to_owned(),
+            effect: None,
+            currency: String::new(),
+            amount_minor: 0,
+            target_state: Some(Status::Refunded),
+            ..base.clone()
+        };
+        vec![base, state]
+    }
+
+    fn file(style: Style) -> String {
+        String::from_utf8(render(&plan(), style, &exponent).unwrap().0).unwrap()
+    }
+
+    #[test]
+    fn a_plan_is_read_back_in_every_style() {
+        let rows: Vec<PlanRow> = plan().iter().map(PlanRow::of).collect();
+        assert_eq!(rows[0].effect_key, "stripe//live/credit:ch_1");
+        for style in [Style::Machine, Style::Spreadsheet(Locale::En), Style::Spreadsheet(Locale::PtBr)] {
+            assert_eq!(read(file(style).as_bytes(), &exponent).unwrap(), rows, "{style:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_spreadsheet_does_to_a_plan_is_accepted() {
+        let rows: Vec<PlanRow> = plan().iter().map(PlanRow::of).collect();
+        let saved = file(Style::Spreadsheet(Locale::PtBr));
+        let (header, rest) = saved.split_once("\r\n").unwrap();
+        let second = rest.split_once("\r\n").unwrap().1;
+        let deleted = format!("{header}\r\n{second}");
+        assert_eq!(read(deleted.as_bytes(), &exponent).unwrap(), rows[1..]);
+        let emptied = format!("{header}\r\n;;;;;;;;;;\r\n{second}");
+        assert_eq!(read(emptied.as_bytes(), &exponent).unwrap(), rows[1..]);
+        let shortened = saved.replace("1234,50", "1234,5").replace("\r\n", "\n").replace('\u{feff}', "");
+        assert_eq!(read(shortened.as_bytes(), &exponent).unwrap(), rows);
+        assert_eq!(read(format!("{header}\r\n").as_bytes(), &exponent).unwrap(), []);
+    }
+
+    #[test]
+    fn every_other_edit_is_an_error_that_names_row_and_column() {
+        let machine = file(Style::Machine);
+        let sheet = file(Style::Spreadsheet(Locale::En));
+        let row = machine.lines().nth(1).unwrap().to_owned();
+        let cases = [
+            (
+                machine.replace("123450", "1234.5"),
+                "plan.csv row 2, column amount_minor: \"1234.5\" is not a whole number of minor units",
+            ),
+            (
+                machine.replace("123450", "+123450"),
+                "plan.csv row 2, column amount_minor: \"+123450\" is not a whole number of minor units",
+            ),
+            (
+                machine.replace("set_state", "set_stat"),
+                "plan.csv row 3, column action: \"set_stat\" is no action that can be applied",
+            ),
+            (
+                machine.replace("set_state", "review"),
+                "plan.csv row 3, column action: \"review\" is no action that can be applied",
+            ),
+            (
+                machine.replace("refunded", "Refunded"),
+                "plan.csv row 3, column target_state: \"Refunded\" is no status",
+            ),
+            (machine.replace("c0ffee", ""), "plan.csv row 2, column correction_id: empty"),
+            (
+                format!("{machine}{row}\n"),
+                "plan.csv row 4, column correction_id: the correction of row 2 again",
+            ),
+            (machine.replace(",review\n", "\n"), "plan.csv row 2 has 9 cells, the header has 10"),
+            (
+                machine.replace("object_id", "object"),
+                "plan.csv row 1, column 5: \"object\" instead of `object_id`",
+            ),
+            (
+                machine.replace("allowed_by\n", "allowed_by,more\n"),
+                "plan.csv row 1: unknown columns after `allowed_by`",
+            ),
+            (
+                sheet.replace("1234.50", "9999.50"),
+                "plan.csv row 2, column amount_decimal: \"9999.50\" is not amount_minor 123450; rows may be deleted, not edited",
+            ),
+            (String::new(), "plan.csv is empty: not even a header"),
+        ];
+        for (text, message) in cases {
+            assert_eq!(read(text.as_bytes(), &exponent).unwrap_err().to_string(), message);
+        }
+        let bytes = [machine.as_bytes(), b"\xe7\xe3o,,,,,,,,,\n"].concat();
+        assert_eq!(read(&bytes, &exponent).unwrap_err().to_string(), "plan.csv row 4 is not UTF-8 CSV text");
+    }
 }

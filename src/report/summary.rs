@@ -3,13 +3,14 @@
 //! The one thing to get right: sums never cross currencies, and within one currency what should be
 //! added and what should be taken away are shown apart, because they would hide each other.
 
+use super::last_line::LastLine;
+use super::next_steps::next_steps;
 use super::tie_out::{TieOutRow, is_tied_out};
-use super::{Exponent, Outcome, ReportInput, findings_csv, summary_text};
+use super::{Exponent, ReportInput, findings_csv, summary_text};
 use crate::findings::{Action, Kind, Standing};
 use crate::gather::CoverageStatus;
-use crate::record::{Scope, Window, decimal_from_minor, format_instant};
+use crate::record::{Scope, decimal_from_minor, format_instant};
 use anyhow::{Context, Result};
-use chrono_tz::Tz;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -239,40 +240,6 @@ impl Summary {
     }
 }
 
-/// The last line of stdout of every command that runs: a contract.
-#[derive(Clone, Copy, Debug)]
-pub struct LastLine<'a> {
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Findings without timing differences.
-    pub findings: usize,
-    /// Findings that the cut-off explains.
-    pub timing_differences: usize,
-    /// Corrections planned.
-    pub corrections: usize,
-    /// Window and zone, where they were resolved.
-    pub window: Option<(Window, Tz)>,
-    /// The report's folder, empty where there is none.
-    pub report: &'a str,
-}
-
-impl std::fmt::Display for LastLine<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let window = self.window.map_or_else(String::new, |(window, zone)| {
-            format!("{}..{}", format_instant(window.from_us, zone), format_instant(window.until_us, zone))
-        });
-        write!(
-            f,
-            "outcome={} findings={} timing_differences={} corrections={} window={window} report={}",
-            self.outcome.as_str(),
-            self.findings,
-            self.timing_differences,
-            self.corrections,
-            self.report
-        )
-    }
-}
-
 /// A scope for people: `stripe live`, `stripe acct_1 test`.
 fn scope_text(scope: &Scope) -> String {
     let parts = [&*scope.provider, &*scope.account, &*scope.mode];
@@ -421,43 +388,4 @@ fn unexplained(rows: &[TieOutRow], exponent: Exponent<'_>) -> Vec<Unexplained> {
 fn signed(minor: i64, exponent: u32) -> String {
     let text = decimal_from_minor(minor, exponent);
     if minor > 0 { format!("+{text}") } else { text }
-}
-
-fn next_steps(summary: &Summary, review: usize, commands: &Commands<'_>) -> Vec<String> {
-    let mut steps = Vec::new();
-    let gaps: Vec<_> = summary.not_seen.iter().filter(|range| range.status == "gap").collect();
-    if gaps.iter().any(|gap| gap.cause == "no_permission") {
-        steps.push("give the API key read permission for the streams marked no_permission above".to_owned());
-    }
-    if !summary.tied_out {
-        steps.push(format!(
-            "do not close the period on these numbers: a difference is unexplained, which is a fault of \
-             recon; keep {} and report it",
-            commands.dir
-        ));
-    }
-    if !gaps.is_empty() || (summary.outcome == "incomplete" && summary.tied_out) {
-        steps.push(format!("run it again, it resumes where it stopped: {}", commands.rerun));
-    }
-    if summary.corrections > 0 {
-        let plan = shell_word(&format!("{}/plan.csv", commands.dir.trim_end_matches('/')));
-        steps.push(format!("read {plan} and delete the rows that you do not want"));
-        steps.push(format!("carry out the rest: {} apply {plan}", commands.program));
-        steps.push(format!("check: {}", commands.rerun));
-    }
-    if review > 0 {
-        let they = if review == 1 { "1 finding needs" } else { &format!("{review} findings need") };
-        steps.push(format!("{they} a person: the rows of findings.csv whose correction is `review`"));
-    }
-    steps
-}
-
-/// A word as a POSIX shell takes it.
-fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "_./:@%+=,-".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
 }

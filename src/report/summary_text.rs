@@ -80,7 +80,7 @@ impl Page {
         self.painted(Paint::Head, &format!("recon run {}", summary.run_id));
         self.line(&format!("  from    {}", summary.from));
         self.line(&format!("  until   {} (this instant is outside)", summary.until));
-        self.line(&format!("  zone    {}, money counts by date {}", summary.time_zone, summary.basis));
+        self.line(&format!("  zone    {}, basis: {}", summary.time_zone, summary.basis));
         let gaps = summary.not_seen.iter().filter(|range| range.status == "gap").count();
         if gaps > 0 {
             let ranges = if gaps == 1 { "1 range" } else { &format!("{gaps} ranges") };

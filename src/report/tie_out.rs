@@ -5,7 +5,8 @@
 //! All amounts are signed as they move the balance, so a column adds up within one currency.
 
 use super::Exponent;
-use super::cell::{Cell, Column, Holds, Sheet, Style, join_ids};
+use super::cell::{Cell, Column, Holds, Style};
+use super::sheet::{Sheet, join_ids};
 use crate::findings::Finding;
 use crate::record::{EffectKind, Scope};
 use anyhow::{Context, Result};
@@ -199,4 +200,108 @@ pub fn render(rows: &[TieOutRow], style: Style, exponent: Exponent<'_>) -> Resul
         ])?;
     }
     sheet.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::{Action, Kind, Severity};
+
+    fn finding(kind: Kind, currency: &str, expected: Option<i64>, found: Option<i64>) -> Finding {
+        Finding {
+            kind,
+            cause: String::new(),
+            severity: Severity::Critical,
+            scope: Scope::new("stripe", "", "live"),
+            object_id: "ch_1".to_owned(),
+            root_id: "pi_1".to_owned(),
+            effect: Some(EffectKind::Credit),
+            event_ids: Vec::new(),
+            effect_ids: Vec::new(),
+            currency: currency.to_owned(),
+            found_currency: String::new(),
+            expected_minor: expected,
+            found_minor: found,
+            expected_state: None,
+            found_state: None,
+            occurred_at_us: 0,
+            action: Action::Review,
+            note: String::new(),
+        }
+    }
+
+    #[test]
+    fn every_difference_is_explained_or_shown() {
+        let scope = Scope::new("stripe", "", "live");
+        let mut input = TieOutInput::default();
+        for signed in [5_000, 5_000, 700] {
+            input.add_provider(&scope, "brl", EffectKind::Credit, signed);
+        }
+        input.add_local(&scope, "brl", EffectKind::Credit, 5_000);
+        input.add_in_flight(&scope, "brl", EffectKind::Credit, 700);
+        let missed = finding(Kind::MissedEvent, "brl", Some(5_000), None);
+        assert!(!is_tied_out(&input.rows().unwrap()));
+        assert_eq!(input.rows().unwrap()[0].unexplained_minor, 5_000);
+        input.add_finding(&missed);
+        let rows = input.rows().unwrap();
+        assert!(is_tied_out(&rows));
+        assert_eq!(
+            (rows[0].difference_minor, rows[0].explained_minor, rows[0].in_flight_minor),
+            (5_700, 5_000, 700)
+        );
+        assert_eq!(rows[0].explained_by, [missed.id()]);
+        let stateful = Finding { effect: None, ..missed };
+        input.add_finding(&stateful);
+        assert_eq!(input.rows().unwrap(), rows, "a finding without an effect explains nothing");
+    }
+
+    #[test]
+    fn c48_a_booking_in_another_currency_explains_both_lines_and_no_sum_crosses() {
+        let scope = Scope::new("stripe", "", "live");
+        let mut input = TieOutInput::default();
+        input.add_provider(&scope, "jpy", EffectKind::Credit, 9_000);
+        input.add_local(&scope, "usd", EffectKind::Credit, 9_000);
+        let mut mismatch = finding(Kind::CurrencyMismatch, "jpy", Some(9_000), Some(9_000));
+        mismatch.found_currency = "usd".to_owned();
+        assert_eq!(mismatch.difference_minor(), Some(9_000));
+        input.add_finding(&mismatch);
+        let rows = input.rows().unwrap();
+        let lines: Vec<_> = rows
+            .iter()
+            .map(|row| (&*row.currency, row.difference_minor, row.explained_minor, row.unexplained_minor))
+            .collect();
+        assert_eq!(lines, [("jpy", 9_000, 9_000, 0), ("usd", -9_000, -9_000, 0)]);
+    }
+
+    #[test]
+    fn order_and_threads_do_not_show() {
+        let scopes = [Scope::new("stripe", "acct_2", "live"), Scope::new("stripe", "", "live")];
+        let mut whole = TieOutInput::default();
+        let mut halves = [TieOutInput::default(), TieOutInput::default()];
+        for number in 0..40_i64 {
+            let scope = &scopes[usize::from(number % 3 == 0)];
+            let kind = if number % 2 == 0 { EffectKind::Credit } else { EffectKind::Refund };
+            whole.add_provider(scope, "brl", kind, number);
+            halves[usize::from(number % 5 == 0)].add_provider(scope, "brl", kind, number);
+        }
+        let [mut first, second] = halves;
+        first.merge(&second);
+        assert_eq!(first.rows().unwrap(), whole.rows().unwrap());
+        assert_eq!(whole.rows().unwrap()[0].scope, scopes[1]);
+    }
+
+    #[test]
+    fn a_total_beyond_64_bits_is_an_error_that_names_its_line() {
+        let scope = Scope::new("stripe", "", "live");
+        let mut input = TieOutInput::default();
+        input.add_provider(&scope, "brl", EffectKind::Credit, i64::MAX);
+        input.add_provider(&scope, "brl", EffectKind::Credit, 1);
+        let error = input.rows().unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "add up the provider's total of stripe//live, credit in brl: 9223372036854775808 leaves 64 bits"
+        );
+        input.add_provider(&scope, "brl", EffectKind::Credit, -1);
+        assert_eq!(input.rows().unwrap()[0].provider_minor, i64::MAX, "on the way it may");
+    }
 }

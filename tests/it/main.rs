@@ -1,8 +1,14 @@
 //! One integration binary: features are tested at the boundary.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
 mod apply;
 mod cli;
 mod config;
 mod demo_world;
+mod docs;
 mod local_side;
+mod report;
+mod report_publish;
+mod sample;
 mod tidy;
