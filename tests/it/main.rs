@@ -1,4 +1,5 @@
-//! One binary for all tests at the boundary.
+//! One integration binary: features are tested at the boundary.
+#![expect(clippy::unwrap_used, reason = "a helper of tests may stop its test")]
 
 mod cli;
 mod config;
