@@ -115,7 +115,7 @@ pub enum Command {
     /// Say when the last successful run ended; fails when that is too long ago
     ///
     /// For the monitoring that notices a job that never ran: exit 0 when the last successful run is young
-    /// enough, 1 when it is older or there is none.
+    /// enough, 2 when it is older or there is none.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
     Status(StatusArgs),
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
