@@ -32,8 +32,8 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     };
     if cli.run != RunArgs::default() {
         return Err(UsageError::new(
-            "the arguments of a run stand before a subcommand that does not take them",
-            "leave the subcommand out to run, or the arguments",
+            "arguments of a run stand before a subcommand, which does not take them",
+            "leave out the one or the other",
         )
         .into());
     }
@@ -78,21 +78,31 @@ fn print(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Re
 
 /// Arguments that clap does not accept, or its help and version.
 fn refuse(error: &clap::Error) -> ExitCode {
-    let is_printed = error.print().is_ok();
-    if !error.use_stderr() {
-        return if is_printed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if error.use_stderr() {
+        return fail(&usage_error(error).into());
     }
-    finish(Outcome::Incomplete)
+    let is_printed = error.print().is_ok();
+    if is_printed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// clap's account of a refusal, in our form: one error line and a hint.
+fn usage_error(error: &clap::Error) -> UsageError {
+    let text = error.render().to_string();
+    let told = text.split("\n\nUsage:").next().unwrap_or_default();
+    let told = told.split("\n\nFor more information").next().unwrap_or_default();
+    let (message, tips) = told.split_once("\n\n").unwrap_or((told, ""));
+    let message = message.trim_start_matches("error: ");
+    let tip = tips.trim().trim_start_matches("tip: ");
+    let hint = if tip.is_empty() { "`recon --help` shows every argument with examples" } else { tip };
+    UsageError::new(message, hint)
 }
 
 /// One error line, a hint where there is one, and the outcome as the last line of stdout.
 fn fail(error: &anyhow::Error) -> ExitCode {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
     let (outcome, hint) = explain(error);
-    let mut lines = format!("error: {}\n", one_line(&chain.join(": ")));
-    if !hint.is_empty() {
-        lines += &format!("hint: {}\n", one_line(hint));
-    }
+    let hint = if hint.is_empty() { String::new() } else { format!("hint: {}\n", one_line(hint)) };
+    let lines = format!("error: {}\n{hint}", one_line(&chain.join(": ")));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
     finish(outcome)

@@ -34,13 +34,13 @@ Environment:
   NO_COLOR           no colours
 ";
 
-/// Reconciles what a payment provider says, what was received and what was booked.
+/// Reconciles what a payment provider says, what was received and what was booked
 ///
 /// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
 /// local books for one window, says for each disagreement which side is missing and how much money it
 /// is, and writes a report and a plan. Only `recon apply` and `recon --apply` write to the books.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "recon", version, after_help = AFTER_HELP, max_term_width = 110)]
+#[command(name = "recon", version, after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Cli {
     /// Configuration file; default: recon.toml in the working directory.
     #[arg(long, global = true, value_name = "FILE")]
@@ -69,10 +69,10 @@ pub struct RunArgs {
     /// Only this provider of the configuration; may be repeated.
     #[arg(long, value_name = "NAME")]
     pub provider: Vec<String>,
-    /// Folder of run folders, instead of [report] dir.
+    /// Folder of run folders, instead of `[report] dir`.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Carry out the corrections of the kinds that [corrections] auto names, without a reviewed plan.
+    /// Carry out the corrections of the kinds that `[corrections] auto` names, without a reviewed plan.
     #[arg(long)]
     pub apply: bool,
     /// Requests per second for each endpoint, instead of the configured ones.
@@ -87,10 +87,10 @@ pub struct RunArgs {
     /// The summary on stdout as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Threads that compare, instead of [compare] threads. The result is the same for any number.
+    /// Threads that compare, instead of `[compare] threads`. The result is the same for any number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
     pub threads: Option<u16>,
-    /// Memory for comparing, such as 256MiB, instead of [compare] memory. The result is the same for any size.
+    /// Memory for comparing, such as 256MiB, instead of `[compare] memory`. The result is the same for any size.
     #[arg(long, value_name = "SIZE", value_parser = memory)]
     pub memory: Option<usize>,
     /// Files for spreadsheets: ids as text, decimal amounts, a guard against formulas.
@@ -104,19 +104,19 @@ pub struct RunArgs {
 /// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Command {
-    /// Carry out a reviewed plan: exactly its rows, each once, however often it is run.
+    /// Carry out a reviewed plan: exactly its rows, each once, however often it is run
     ///
     /// Rows may have been deleted from the plan; any other edit is refused. Each correction reads again
     /// what it is about to change and is skipped with `state_moved` if that has moved. Caps on rows and on
-    /// money (`count_max` and `minor_max` of [corrections]) stop a plan before its first write. Nothing is sent to
-    /// customers.
-    #[command(after_help = "Example:\n  recon apply reports/out/RUN/plan.csv")]
+    /// money (`count_max` and `minor_max` of `[corrections]`) stop a plan before its first write. Nothing is
+    /// sent to customers.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon apply reports/out/RUN/plan.csv")]
     Apply(ApplyArgs),
-    /// Say when the last successful run ended; fails when that is too long ago.
+    /// Say when the last successful run ended; fails when that is too long ago
     ///
     /// For the monitoring that notices a job that never ran: exit 0 when the last successful run is young
-    /// enough, 1 when it is older or there is none.
-    #[command(after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
+    /// enough, 2 when it is older or there is none.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
     Status(StatusArgs),
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]

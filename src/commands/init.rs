@@ -16,6 +16,7 @@ pub const CONFIGURATION: &str = include_str!("init.toml");
 /// # Errors
 /// When a file cannot be written; what was written before it stays.
 pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
+    let dir = if dir == Path::new(".") { Path::new("") } else { dir };
     let queries = dir.join("queries").join("local");
     std::fs::create_dir_all(&queries).with_context(|| format!("make the folder {}", queries.display()))?;
     let configuration = dir.join(FILE_NAME);
@@ -24,7 +25,7 @@ pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
         lines.push(write_new(&queries.join(name), text)?);
     }
     let config =
-        if dir == Path::new(".") { String::new() } else { format!(" --config {}", configuration.display()) };
+        if dir == Path::new("") { String::new() } else { format!(" --config {}", configuration.display()) };
     lines.push(String::new());
     lines.push("next:".to_owned());
     lines.push(
