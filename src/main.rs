@@ -41,9 +41,15 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Init(args) => commands::init::init(&args.dir, &mut std::io::stdout().lock()),
         Command::Completions { shell } => print(|out| commands::completions::completions(shell, out)),
         Command::Man => print(|out| commands::man::man(out)),
-        Command::Apply(_) | Command::Status(_) | Command::Demo(_) => {
-            anyhow::bail!("not available in this build")
+        Command::Apply(args) => {
+            let args = commands::apply::ApplyArgs { plan: args.plan };
+            commands::apply::apply(&config::load(config)?, &args, recon::clock::now_us()).await
         }
+        Command::Status(args) => {
+            let args = commands::status::StatusArgs { max_age: args.max_age };
+            commands::status::status(&config::load(config)?, &args, recon::clock::now_us()).await
+        }
+        Command::Demo(_) => anyhow::bail!("not available in this build"),
     }
 }
 

@@ -220,6 +220,7 @@ mod tests {
             effect_ids: Vec::new(),
             currency: currency.to_owned(),
             found_currency: String::new(),
+            explains: vec![(currency.to_owned(), expected.unwrap_or(0) - found.unwrap_or(0))],
             expected_minor: expected,
             found_minor: found,
             expected_state: None,
@@ -263,6 +264,7 @@ mod tests {
         input.add_local(&scope, "usd", EffectKind::Credit, 9_000);
         let mut mismatch = finding(Kind::CurrencyMismatch, "jpy", Some(9_000), Some(9_000));
         mismatch.found_currency = "usd".to_owned();
+        mismatch.explains = vec![("jpy".to_owned(), 9_000), ("usd".to_owned(), -9_000)];
         assert_eq!(mismatch.difference_minor(), Some(9_000));
         input.add_finding(&mismatch);
         let rows = input.rows().unwrap();

@@ -24,7 +24,7 @@ fn check(path: &str, expected: &str) {
 
 #[test]
 fn docs_findings_is_current() {
-    check("docs/findings.md", &doc::render(SOURCES).unwrap());
+    check("docs/findings.md", &doc::render(&SOURCES).unwrap());
 }
 
 fn pages() -> [(&'static str, &'static [Column]); 5] {

@@ -1,8 +1,9 @@
 //! Local books and inbox, read through statements that a team wrote.
 
 use recon::config::{Settings, Unusable, parse};
-use recon::gather::{Dialect, Inbox, LocalBooks, known_as};
+use recon::gather::{Dialect, Inbox, LocalBooks};
 use recon::record::{Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Scope, Status, Window};
+use recon::store::known_as;
 use recon::store::{Access, Store};
 use std::collections::BTreeSet;
 use std::path::Path;

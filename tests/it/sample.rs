@@ -57,6 +57,7 @@ fn finding(kind: Kind, object_id: &str, action: Action) -> Finding {
         effect_ids: Vec::new(),
         currency: String::new(),
         found_currency: String::new(),
+        explains: Vec::new(),
         expected_minor: None,
         found_minor: None,
         expected_state: None,

@@ -16,12 +16,17 @@ use super::Outcome;
 use crate::clock;
 use crate::config::{Settings, Side};
 use crate::correction::{ALLOWED_AUTO, Correction, check_caps};
-use crate::record::Scope;
+use crate::gather::fetch_state;
+use crate::provider::stripe::Reading;
+use crate::provider::{Cancel, Client};
+use crate::record::{Scope, Window};
 use crate::store::lease::{self, Lease};
 use crate::store::{Access, Store, runs};
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use tokio::sync::OnceCell;
 
 /// Arguments of `recon apply`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,14 +35,50 @@ pub struct ApplyArgs {
     pub plan: PathBuf,
 }
 
-/// Carries out a plan without asking the provider: rows that need its word just now stay
-/// `not_fetched`. See [`apply_with`].
+/// Carries out a plan, asking the provider for the statuses that it sets. A row that the provider does
+/// not answer for stays `not_fetched`. See [`apply_with`].
 ///
 /// # Errors
 /// As [`apply_with`].
 pub async fn apply(settings: &Settings, args: &ApplyArgs, now_us: i64) -> Result<Outcome> {
-    let offline = |_: Scope, _: String| std::future::ready(Ok(None));
-    apply_with(settings, args, now_us, &offline, &mut std::io::stdout(), &mut std::io::stderr()).await
+    let asking = Asking { settings, now_us, open: OnceCell::new() };
+    let fetch = |scope: Scope, root_id: String| asking.fetch(scope, root_id);
+    apply_with(settings, args, now_us, &fetch, &mut std::io::stdout(), &mut std::io::stderr()).await
+}
+
+/// The provider, opened when the first row needs it.
+struct Asking<'a> {
+    settings: &'a Settings,
+    now_us: i64,
+    open: OnceCell<(Store, BTreeMap<String, Client>)>,
+}
+
+impl Asking<'_> {
+    async fn fetch(&self, scope: Scope, root_id: String) -> Result<Option<Fetched>> {
+        let (store, clients) = self.open.get_or_try_init(|| self.connect()).await?;
+        let provider = self.settings.providers.iter().find(|provider| provider.name == *scope.provider);
+        let (Some(provider), Some(client)) = (provider, clients.get(&*scope.provider)) else {
+            return Ok(None);
+        };
+        let window = Window { from_us: 0, until_us: i64::MAX };
+        let reading = Reading::of(provider, scope, window, self.settings.report.basis, self.now_us);
+        match fetch_state(store, client, &reading, &root_id, &Cancel::never()).await {
+            Ok(fresh) => Ok(fresh.map(Fetched::from)),
+            Err(error) => {
+                tracing::warn!(root_id, "status of {root_id} not fetched: {error:#}");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<(Store, BTreeMap<String, Client>)> {
+        let store = Store::open(&self.settings.store_url, Access::ReadWrite).await?;
+        let mut clients = BTreeMap::new();
+        for provider in &self.settings.providers {
+            clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);
+        }
+        Ok((store, clients))
+    }
 }
 
 /// Carries out a plan. `fetch` asks the provider for the status of a payment (scope, root id) just

@@ -97,18 +97,11 @@ fn chosen<'a>(job: &'a Job<'_>) -> impl Iterator<Item = &'a ProviderSettings> {
 }
 
 fn reading(job: &Job<'_>, provider: &ProviderSettings, account: &str, received: &Received) -> Reading {
-    let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-    Reading {
-        scope: provider.scope(account),
-        window: job.window,
-        basis: job.settings.report.basis,
-        wanted: provider.event_types.clone().or_else(|| received.types(&provider.scope(account))),
-        effects: provider.effects.clone(),
-        intent: provider.intent.clone(),
-        now_us: job.request.now_us,
-        settle_delay_us: micros(provider.settle_delay),
-        grace: !job.request.no_grace,
-    }
+    let scope = provider.scope(account);
+    let wanted = provider.event_types.clone().or_else(|| received.types(&scope));
+    let basis = job.settings.report.basis;
+    let reading = Reading::of(provider, scope, job.window, basis, job.request.now_us);
+    Reading { wanted, grace: !job.request.no_grace, ..reading }
 }
 
 async fn page(

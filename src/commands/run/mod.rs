@@ -17,6 +17,7 @@ use crate::store::lease::{self, Lease};
 use crate::store::runs::{self, Run, RunOutcome};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result, bail};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// What the steps of a run share.
@@ -30,33 +31,55 @@ pub(super) struct Job<'a> {
     resume_of: Option<String>,
 }
 
-/// Reconciles the requested window.
+/// How a run ended, and where its report lies (`None` when it never came to one).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Report folder.
+    pub dir: Option<PathBuf>,
+}
+
+/// Reconciles the requested window and says so on stdout.
+///
+/// # Errors
+/// As [`reconcile`].
+pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
+    Ok(reconcile(settings, request, &mut std::io::stdout()).await?.outcome)
+}
+
+/// Reconciles the requested window; data for people and programs goes to `out`.
 ///
 /// # Errors
 /// When the work cannot be done; what was read until then is kept, and the same command goes on from there.
-pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
+pub async fn reconcile(
+    settings: &Settings,
+    request: &RunRequest,
+    out: &mut (dyn Write + Send),
+) -> Result<Finished> {
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
     let window = resolve_window(settings, request, &store).await?;
-    announce(settings, request, window);
+    announce(settings, request, window, out)?;
     let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_now_us).await? else {
-        println!("another run holds the lease; nothing was read or written");
-        println!("outcome={} findings=0", Outcome::Locked.as_str());
-        return Ok(Outcome::Locked);
+        writeln!(out, "another run holds the lease; nothing was read or written")?;
+        writeln!(out, "outcome={} findings=0", Outcome::Locked.as_str())?;
+        return Ok(Finished { outcome: Outcome::Locked, dir: None });
     };
     let job = begin(settings, request, &store, window).await?;
-    let outcome = reconcile(&job, &lease).await;
+    let finished = work(&job, &lease, out).await;
     lease.release().await?;
     store.close().await;
-    outcome
+    finished
 }
 
-async fn reconcile(job: &Job<'_>, lease: &Lease) -> Result<Outcome> {
+/// The steps.
+async fn work(job: &Job<'_>, lease: &Lease, out: &mut (dyn Write + Send)) -> Result<Finished> {
     let gathered = gathering::gather(job).await?;
     let judged = judging::compare_and_judge(job, &gathered).await?;
     if lease.is_lost() {
         bail!("the lease was lost to another run while this one worked; nothing was reported");
     }
-    reporting::report_and_save(job, &gathered, judged, lease).await
+    reporting::report_and_save(job, &gathered, judged, lease, out).await
 }
 
 async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
@@ -77,13 +100,19 @@ async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store
     Ok(cli::resolve_window(&request.window, zone, request.now_us, settle_delay, oldest)?)
 }
 
-fn announce(settings: &Settings, request: &RunRequest, window: Window) {
+fn announce(
+    settings: &Settings,
+    request: &RunRequest,
+    window: Window,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
     let line = cli::describe_window(window, settings.report.time_zone, settings.report.basis);
     if request.json {
-        eprintln!("{line}");
+        writeln!(std::io::stderr(), "{line}")?;
     } else {
-        println!("{line}");
+        writeln!(out, "{line}")?;
     }
+    Ok(())
 }
 
 async fn begin<'a>(

@@ -3,7 +3,7 @@
 
 use super::gathering::Gathered;
 use super::judging::Judged;
-use super::{Job, Outcome};
+use super::{Finished, Job, Outcome};
 use crate::clock;
 use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
 use crate::correction::{Correction, PlanContext, plan};
@@ -22,7 +22,7 @@ use crate::store::runs::{self, End, RunOutcome};
 use crate::store::{ledger, plans};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 /// An event that waits longer is worth a line.
 const WAITING_SECONDS_MAX: i64 = 15 * 60;
@@ -35,7 +35,8 @@ pub(super) async fn report_and_save(
     gathered: &Gathered,
     mut judged: Judged,
     lease: &Lease,
-) -> Result<Outcome> {
+    out: &mut (dyn Write + Send),
+) -> Result<Finished> {
     judged.findings.sort_by_cached_key(Finding::sort_key);
     judged.findings.dedup_by_key(|finding| finding.id());
     for finding in &judged.findings {
@@ -71,12 +72,11 @@ pub(super) async fn report_and_save(
     save(job, gathered, &judged.findings, outcome).await?;
     let shown = dir.display().to_string();
     let summary = Summary::of(&input, &Commands { dir: &shown, program: "recon", rerun: &rerun() })?;
-    print(job, &summary)?;
     if job.request.apply && outcome != Outcome::Incomplete {
-        apply_allowed(job, gathered, &corrections, lease).await?;
+        apply_allowed(job, gathered, &corrections, lease, out).await?;
     }
-    writeln!(std::io::stdout(), "{}", summary.last_line)?;
-    Ok(outcome)
+    print(job, &summary, out)?;
+    Ok(Finished { outcome, dir: Some(dir) })
 }
 
 fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
@@ -184,13 +184,12 @@ async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome:
     Ok(())
 }
 
-fn print(job: &Job<'_>, summary: &Summary) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
     if job.request.json {
         writeln!(out, "{}", summary.json()?)?;
         return Ok(());
     }
-    let is_coloured = out.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let is_coloured = crate::telemetry::is_coloured();
     write!(out, "{}", summary.text(is_coloured))?;
     Ok(())
 }
@@ -201,6 +200,7 @@ async fn apply_allowed(
     gathered: &Gathered,
     corrections: &[Correction],
     lease: &Lease,
+    out: &mut (dyn Write + Send),
 ) -> Result<()> {
     let work = Work {
         store: job.store,
@@ -212,7 +212,6 @@ async fn apply_allowed(
     };
     let fetch = |scope: Scope, root_id: String| fetch_state(job, gathered, scope, root_id);
     let tally = apply_auto(work, job.settings, corrections, &fetch).await?;
-    let mut out = std::io::stdout().lock();
     writeln!(out, "\nApplied without review, as [corrections] auto allows:")?;
     for outcome in RowOutcome::ALL {
         if tally.count(outcome) > 0 {

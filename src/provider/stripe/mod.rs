@@ -28,7 +28,7 @@ pub use event_types::{event_type_effects, tracks_of_type};
 pub use money::exponent;
 pub use streams::{API_VERSION, STREAMS, is_final_root, stream_named};
 
-use crate::config::Basis;
+use crate::config::{Basis, ProviderSettings};
 use crate::record::{EffectKind, Fact, NoteKind, Scope, Window};
 use issues::Issues;
 use output::Output;
@@ -58,6 +58,24 @@ pub struct Reading {
     pub settle_delay_us: i64,
     /// Whether youth and retries in progress excuse an event. Off in an incident.
     pub grace: bool,
+}
+
+impl Reading {
+    /// A reading of everything that an account's settings say, with grace and every type wanted.
+    #[must_use]
+    pub fn of(provider: &ProviderSettings, scope: Scope, window: Window, basis: Basis, now_us: i64) -> Self {
+        Self {
+            scope,
+            window,
+            basis,
+            wanted: provider.event_types.clone(),
+            effects: provider.effects.clone(),
+            intent: provider.intent.clone(),
+            now_us,
+            settle_delay_us: i64::try_from(provider.settle_delay.as_micros()).unwrap_or(i64::MAX),
+            grace: true,
+        }
+    }
 }
 
 /// Why a record gives no facts at all. Names stream and place, never content.

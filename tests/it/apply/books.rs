@@ -64,6 +64,8 @@ pub fn finding(kind: Kind, action: Action, effect: EffectKind, object_id: &str) 
         event_ids: Vec::new(),
         effect_ids: Vec::new(),
         currency: "usd".into(),
+        found_currency: String::new(),
+        explains: Vec::new(),
         expected_minor: None,
         found_minor: None,
         expected_state: None,
