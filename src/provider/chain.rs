@@ -19,6 +19,9 @@ const CURSOR_TROUBLES_MAX: u32 = 2;
 const TIE_CURSORS_MAX: usize = 3;
 /// Empty pages with `has_more` that are asked again before the range is given up.
 const EMPTY_PAGES_MAX: u32 = 3;
+/// Ends that show less than is known and are asked again. More of them mean that records were deleted, if they
+/// are answers by time, and that the list cannot be relied upon, if they are answers by cursor.
+const SHORT_ENDS_MAX: u32 = 2;
 
 /// A request: records created in `[from, until)`, after a record of the list where a cursor is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,13 +82,21 @@ pub(super) struct Chain {
     tie_ids: Vec<String>,
     tie_cursors: usize,
     cursor_troubles: u32,
-    /// An empty answer by time said already that nothing is older.
-    is_end_confirmed: bool,
+    /// Where the list last said to be over: oldest second and records known of it.
+    end_said: Option<(i64, usize)>,
+    /// Ends that showed fewer records of the oldest second than were known.
+    short_ends: u32,
     empty_pages: u32,
     /// Ids seen, hashed: a collision costs a request, never a record.
     seen: HashSet<u64>,
-    /// Ids seen since the last request by time.
+    /// Ids seen since the last request by time, and how many of them were new.
     seen_in_sequence: HashSet<u64>,
+    new_in_sequence: usize,
+    /// No other cursor than the last record's was used in it; else its end proves nothing.
+    is_whole_sequence: bool,
+    /// Records known of the oldest second, and how many of them were shown since the last request by time.
+    oldest_known: usize,
+    oldest_shown: usize,
     seconds_per_page: Option<i64>,
     /// Where the list ended by its own word: nothing is older, it claims.
     ended_at: Option<i64>,
@@ -110,7 +121,12 @@ impl Chain {
             tie_ids: Vec::new(),
             tie_cursors: 0,
             cursor_troubles: 0,
-            is_end_confirmed: false,
+            end_said: None,
+            short_ends: 0,
+            oldest_known: 0,
+            oldest_shown: 0,
+            new_in_sequence: 0,
+            is_whole_sequence: true,
             empty_pages: 0,
             seen: HashSet::new(),
             seen_in_sequence: HashSet::new(),
@@ -149,6 +165,9 @@ impl Chain {
         };
         if !by_cursor {
             self.seen_in_sequence.clear();
+            self.new_in_sequence = 0;
+            self.oldest_shown = 0;
+            self.is_whole_sequence = true;
         }
         let seen_page = self.look_at(rows, by_cursor);
         if let Some(last) = rows.last() {
@@ -255,19 +274,25 @@ impl Chain {
     }
 
     fn look_at(&mut self, rows: &[(&str, i64)], by_cursor: bool) -> SeenPage {
-        let mut page = SeenPage { is_repeat: false, new: 0, is_below: false };
+        let mut page = SeenPage { is_repeat: false, is_below: false };
         let oldest_before = self.oldest;
         let mut is_sorted = true;
         for (index, (id, second)) in rows.iter().enumerate() {
             let hash = xxh3_64(id.as_bytes());
             page.is_repeat |= by_cursor && self.seen_in_sequence.contains(&hash);
-            page.new += usize::from(self.seen.insert(hash));
+            let is_new = self.seen.insert(hash);
+            self.new_in_sequence += usize::from(is_new);
             page.is_below |= *second < self.from;
             is_sorted &= index == 0 || rows[index - 1].1 >= *second;
             if self.oldest.is_none_or(|oldest| *second < oldest) {
                 self.oldest = Some(*second);
                 self.tie_ids.clear();
                 self.tie_cursors = 0;
+                (self.oldest_known, self.oldest_shown) = (0, 0);
+            }
+            if self.oldest == Some(*second) {
+                self.oldest_known += usize::from(is_new);
+                self.oldest_shown += 1;
             }
             if self.oldest == Some(*second) && self.tie_ids.last().is_none_or(|last| last != id) {
                 self.tie_ids.push((*id).to_owned());
@@ -309,7 +334,7 @@ impl Chain {
             return self.without_cursor(until);
         }
         if !has_more {
-            return self.after_last_page(by_cursor, page.new, Some(last_id), until);
+            return self.after_last_page(by_cursor, Some(last_id), until);
         }
         if self.by_time && self.is_sorted && last_second + 1 < until {
             return self.time(last_second + 1);
@@ -319,31 +344,44 @@ impl Chain {
 
     fn after_empty_page(&mut self, has_more: bool, by_cursor: bool, until: i64) -> Next {
         if !has_more {
-            return self.after_last_page(by_cursor, 0, None, until);
+            return self.after_last_page(by_cursor, None, until);
         }
         self.empty_pages += 1;
         if self.empty_pages > EMPTY_PAGES_MAX || !self.is_sorted {
             self.give_up("provider_empty");
             return Next::End;
         }
-        self.time(self.oldest.map_or(self.until, |oldest| oldest + 1))
+        self.time(self.oldest.map_or(until, |oldest| until.min(oldest + 1)))
     }
 
-    /// The list says that it is over. Believed on the only page, or when asking by time brings nothing new.
-    fn after_last_page(&mut self, by_cursor: bool, new: usize, last_id: Option<&str>, until: i64) -> Next {
-        // Asked by time from the oldest record seen, an honest list shows that record again.
-        let is_suspicious =
-            self.is_sorted && self.oldest.is_some() && last_id.is_none() && !self.is_end_confirmed;
-        self.is_end_confirmed = last_id.is_none() && !by_cursor;
-        let is_proven = (!by_cursor || !self.is_sorted) && (self.pages == 1 || new == 0);
-        if is_proven && !is_suspicious {
+    /// The list says that it is over. Believed on the only page, or when asking again by time shows what is known
+    /// and nothing new.
+    fn after_last_page(&mut self, by_cursor: bool, last_id: Option<&str>, until: i64) -> Next {
+        let is_only_page = self.pages == 1 && !by_cursor;
+        let is_short =
+            self.oldest.is_some_and(|oldest| oldest < until) && self.oldest_shown < self.oldest_known;
+        self.short_ends += u32::from(is_short);
+        if is_short && by_cursor && self.short_ends > SHORT_ENDS_MAX {
+            self.give_up("provider_empty");
+            return Next::End;
+        }
+        let is_reliable = self.is_whole_sequence && !is_short;
+        let end = is_reliable.then_some((self.oldest.unwrap_or(self.until), self.oldest_known));
+        let is_said_again = std::mem::replace(&mut self.end_said, end) == end && is_reliable;
+        let is_settled = is_said_again || (is_short && self.short_ends > SHORT_ENDS_MAX);
+        let is_proven = match (self.is_sorted, last_id) {
+            (true, _) => is_only_page || (is_settled && self.new_in_sequence == 0),
+            (false, Some(_)) => is_only_page,
+            (false, None) => true,
+        };
+        if is_proven {
             self.ended_at = Some(self.oldest.unwrap_or(self.until));
             return Next::End;
         }
         if let Some(id) = last_id.filter(|_| !self.is_sorted) {
             return Next::After { id: id.to_owned(), until };
         }
-        self.time(self.oldest.map_or(self.until, |oldest| oldest + 1))
+        self.time(self.oldest.map_or(until, |oldest| until.min(oldest + 1)))
     }
 
     /// The cursor was lost or not honoured: on by time; inside one second by another cursor; else that second
@@ -367,6 +405,7 @@ impl Chain {
         let other = self.tie_ids.len().checked_sub(1 + self.tie_cursors).and_then(|at| self.tie_ids.get(at));
         if let Some(id) = other.filter(|_| self.tie_cursors <= TIE_CURSORS_MAX) {
             self.seen_in_sequence.clear();
+            self.is_whole_sequence = false;
             return Next::After { id: id.clone(), until };
         }
         if (self.from..self.until).contains(&second) {
@@ -400,8 +439,6 @@ impl Chain {
 struct SeenPage {
     /// Asked by cursor, it repeats what came before that cursor.
     is_repeat: bool,
-    /// Ids that this chain had not seen.
-    new: usize,
     /// It reaches below the slice.
     is_below: bool,
 }

@@ -8,13 +8,17 @@ mod answer;
 mod by_id;
 mod cancel;
 mod chain;
+#[cfg(test)]
+mod chain_tests;
 mod client;
 mod coverage;
 mod fetch_error;
+mod future;
 mod limit;
 mod list_page;
 mod pager;
 mod progress;
+mod stream_pager;
 mod timing;
 mod wait;
 pub mod stripe;
