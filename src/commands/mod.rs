@@ -1,1 +1,3 @@
 //! Commands: one file per subcommand.
+
+pub mod demo;

@@ -81,7 +81,7 @@ pub struct Books {
     /// Statuses.
     pub states: Vec<StateRow>,
     /// Deliveries made.
-    pub deliveries: u64,
+    pub deliveries: usize,
 }
 
 /// One HTTP attempt.
@@ -102,7 +102,7 @@ struct Desk<'a> {
 /// What the shop holds after the month.
 #[must_use]
 pub fn books(world: &World, planted: &[Planted], seed: u64) -> Books {
-    let mut rng = Rng::new(seed ^ 0x6465_6c69_7665_72);
+    let mut rng = Rng::new(seed ^ 0x0064_656c_6976_6572);
     let plans: HashMap<usize, &Planted> = planted.iter().map(|one| (one.payment, one)).collect();
     let mut events: Vec<Vec<&Event>> = vec![Vec::new(); world.payments.len()];
     // Oldest first, so that each payment's events stand in causal order.
@@ -153,7 +153,7 @@ fn serve(
     let also_books = sabotage.iter().any(|s| matches!(s, Sabotage::NaiveAlsoBooks(_)));
     let is_naive = payment.is_naive || times.is_some() || also_books;
     let deliveries = deliveries(world, events, sabotage, is_naive, rng);
-    books.deliveries += deliveries.len() as u64;
+    books.deliveries += deliveries.len();
     let mut desk = Desk { payment, sabotage, ledger: Vec::new(), booked: BTreeSet::new(), state: None };
     let mut inbox: BTreeMap<&str, InboxRow> = BTreeMap::new();
     for delivery in &deliveries {
@@ -257,11 +257,11 @@ fn deliveries<'a>(
         }
     }
     if is_reversed {
-        let mut moments: Vec<i64> = deliveries.iter().map(|delivery| delivery.at_us).collect();
-        moments.sort_unstable();
+        // The last event comes first; nothing arrives before it was made.
+        let newest_us = deliveries.iter().map(|delivery| delivery.at_us).max().unwrap_or(0);
         deliveries.sort_by_key(|delivery| std::cmp::Reverse(delivery.event.sequence));
-        for (delivery, at_us) in deliveries.iter_mut().zip(moments) {
-            delivery.at_us = at_us;
+        for (delivery, seconds) in deliveries.iter_mut().zip(0_i64..) {
+            delivery.at_us = newest_us + seconds * SECOND_US;
         }
     }
     // Stable: what arrives at once keeps the order in which it was sent.

@@ -12,6 +12,8 @@ mod random;
 mod records;
 mod story;
 mod timeline;
+pub mod show;
+pub mod verdict;
 mod wire;
 pub mod world;
 

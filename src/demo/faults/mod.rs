@@ -117,15 +117,15 @@ impl Fault {
 
 /// What a run must find.
 ///
-/// Amounts are minor units, signed as they move the balance. `expected` or `found` is `None` where
-/// the contract leaves the figure open (an empty cell and 0 say the same); `difference` is always said,
-/// `None` for a finding without money.
+/// Amounts are minor units, signed as they move the balance; an empty cell and 0 say the same. For
+/// `currency_mismatch` the found amount is money of another currency and the difference is the whole
+/// expected amount.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     /// Kind, the contract's word.
     pub kind: &'static str,
-    /// Cause; empty where the kind says it all.
-    pub cause: &'static str,
+    /// Cause; `None` where the contract names none for the kind, so that any word may stand there.
+    pub cause: Option<&'static str>,
     /// The object that it is about.
     pub object_id: String,
     /// The effect kind, for findings about money.
@@ -156,7 +156,7 @@ impl Expected {
     ) -> Self {
         Self {
             kind,
-            cause: "",
+            cause: None,
             object_id: object.to_owned(),
             effect: Some(effect),
             currency: currency.to_owned(),
@@ -179,7 +179,7 @@ impl Expected {
     pub fn plain(kind: &'static str, object: &str) -> Self {
         Self {
             kind,
-            cause: "",
+            cause: None,
             object_id: object.to_owned(),
             effect: None,
             currency: String::new(),
@@ -194,7 +194,7 @@ impl Expected {
     /// The same with a cause.
     #[must_use]
     pub fn because(mut self, cause: &'static str) -> Self {
-        self.cause = cause;
+        self.cause = Some(cause);
         self
     }
 
@@ -341,7 +341,7 @@ impl Mix {
 /// The world then holds everything that the provider knows; the local side is written by
 /// [`deliver`](super::handlers::deliver) with the same list.
 pub fn plant(world: &mut World, seed: u64, mix: &Mix) -> Vec<Planted> {
-    world.rng = Rng::new(seed ^ world.seed.rotate_left(17) ^ 0x706c_616e_74);
+    world.rng = Rng::new(seed ^ world.seed.rotate_left(17) ^ 0x0070_6c61_6e74);
     let mut planted = Vec::new();
     for (fault, count) in &mix.0 {
         for _ in 0..*count {
