@@ -4,6 +4,7 @@
 //! stories, so that planted and found are counted by different code.
 
 mod books;
+mod desk;
 pub mod emulator;
 pub mod faults;
 pub mod handlers;

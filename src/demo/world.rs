@@ -347,7 +347,7 @@ impl World {
             pending_webhooks,
             version,
         };
-        let body = wire::event(&envelope, &draft.object).to_string().into();
+        let body = wire::event(&envelope, draft.object).to_string().into();
         let sequence = self.next_sequence();
         self.events.push(Event {
             id,
