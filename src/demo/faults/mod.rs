@@ -71,7 +71,7 @@ impl Mix {
 /// Adds a payment for each fault of the mix to the world and says what must be found.
 ///
 /// The world then holds everything that the provider knows; the local side is written by
-/// [`deliver`](super::handlers::deliver) with the same list.
+/// [`deliver`](super::deliver) with the same list.
 pub fn plant(world: &mut World, seed: u64, mix: &Mix) -> Vec<Planted> {
     world.rng = Rng::new(seed ^ world.seed.rotate_left(17) ^ 0x0070_6c61_6e74);
     let mut planted = Vec::new();
