@@ -3,6 +3,7 @@
 
 pub mod apply;
 pub mod completions;
+pub mod demo;
 pub mod init;
 pub mod man;
 pub mod run;

@@ -4,6 +4,7 @@
 //! stories, so that planted and found are counted by different code.
 
 mod books;
+mod desk;
 pub mod emulator;
 pub mod faults;
 pub mod handlers;
@@ -12,6 +13,8 @@ mod random;
 mod records;
 mod story;
 mod timeline;
+pub mod show;
+pub mod verdict;
 mod wire;
 pub mod world;
 

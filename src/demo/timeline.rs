@@ -126,14 +126,14 @@ fn paying(payment: &Payment, charge: &Charge, told: &mut Vec<Draft>) {
         }
     }
     let Some(captured_s) = charge.captured_s else { return };
-    let change = Change {
+    let effect = Change {
         kind: EffectKind::Credit,
         object_id: charge.id.clone(),
         amount_minor: charge.captured_minor,
         currency: payment.currency,
     };
     let mut credits = |kind, object, subject: &str| {
-        let meaning = Meaning::Moves(change.clone());
+        let meaning = Meaning::Moves(effect.clone());
         let status = Some(Status::Paid);
         told.push(Draft { kind, at_s: captured_s, object, subject: subject.to_owned(), meaning, status });
     };
@@ -171,7 +171,7 @@ fn paying(payment: &Payment, charge: &Charge, told: &mut Vec<Draft>) {
 }
 
 fn refunding(payment: &Payment, charge: &Charge, refund: &Refund, told: &mut Vec<Draft>) {
-    let change = Change {
+    let effect = Change {
         kind: EffectKind::Refund,
         object_id: refund.id.clone(),
         amount_minor: refund.amount_minor,
@@ -185,7 +185,7 @@ fn refunding(payment: &Payment, charge: &Charge, refund: &Refund, told: &mut Vec
         at_s: succeeded_s,
         object,
         subject: refund.id.clone(),
-        meaning: Meaning::Moves(change.clone()),
+        meaning: Meaning::Moves(effect.clone()),
         status,
     };
     if refund.created_s < succeeded_s {
@@ -203,7 +203,7 @@ fn refunding(payment: &Payment, charge: &Charge, refund: &Refund, told: &mut Vec
                 at_s: failed_s,
                 object: object_at(failed_s),
                 subject: refund.id.clone(),
-                meaning: Meaning::Undoes(change.clone()),
+                meaning: Meaning::Undoes(effect.clone()),
                 status: Some(payment.status_at(failed_s)),
             });
         }
@@ -211,7 +211,7 @@ fn refunding(payment: &Payment, charge: &Charge, refund: &Refund, told: &mut Vec
 }
 
 fn disputing(payment: &Payment, charge: &Charge, dispute: &Dispute, told: &mut Vec<Draft>) {
-    let change = |kind| Change {
+    let effect = |kind| Change {
         kind,
         object_id: dispute.id.clone(),
         amount_minor: charge.captured_minor,
@@ -229,7 +229,7 @@ fn disputing(payment: &Payment, charge: &Charge, dispute: &Dispute, told: &mut V
         at_s: created_s,
         object: object_at(created_s),
         subject: dispute.id.clone(),
-        meaning: Meaning::Moves(change(EffectKind::DisputeWithdrawn)),
+        meaning: Meaning::Moves(effect(EffectKind::DisputeWithdrawn)),
         status,
     });
     let (Outcome::Won(decided_s) | Outcome::Lost(decided_s)) = dispute.outcome else { return };
@@ -241,7 +241,7 @@ fn disputing(payment: &Payment, charge: &Charge, dispute: &Dispute, told: &mut V
             at_s: decided_s,
             object: object_at(decided_s),
             subject: dispute.id.clone(),
-            meaning: Meaning::Moves(change(EffectKind::DisputeReinstated)),
+            meaning: Meaning::Moves(effect(EffectKind::DisputeReinstated)),
             status,
         });
     }

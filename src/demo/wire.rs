@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The API version in which lists are answered.
 pub const VERSION_NEW: &str = "2026-08-26.dahlia";
-/// The API version that some events were made in, before the invoice's link to its payment moved.
+/// The API version of some events, before the invoice's link to its payment moved.
 pub const VERSION_OLD: &str = "2023-10-16";
 /// A second after every other: objects as they are now.
 pub const NOW_S: i64 = i64::MAX;
@@ -378,13 +378,14 @@ pub struct Envelope<'a> {
 
 /// An event around an object.
 #[must_use]
-pub fn event(envelope: &Envelope<'_>, object: &Value) -> Value {
+pub fn event(envelope: &Envelope<'_>, object: Value) -> Value {
     let mut event = json!({
         "id": envelope.id, "object": "event", "api_version": envelope.version, "created": envelope.created_s,
-        "data": { "object": object }, "livemode": true, "pending_webhooks": envelope.pending_webhooks,
+        "data": {}, "livemode": true, "pending_webhooks": envelope.pending_webhooks,
         "request": { "id": format!("req_{}", &envelope.id[6..]), "idempotency_key": null },
         "type": envelope.kind,
     });
+    set(&mut event["data"], "object", object);
     if !envelope.account.is_empty() {
         set(&mut event, "account", json!(envelope.account));
     }

@@ -217,15 +217,15 @@ impl World {
     /// An account in which nothing has happened yet.
     fn empty(seed: u64, events: usize, now_us: i64) -> Self {
         let mut rng = Rng::new(seed);
-        let now_s = now_us.div_euclid(SECOND_US);
-        let first_day_s = (now_s - WINDOW_DAYS * DAY_S).div_euclid(DAY_S) * DAY_S;
+        let today_s = now_us.div_euclid(SECOND_US);
+        let first_day_s = (today_s - WINDOW_DAYS * DAY_S).div_euclid(DAY_S) * DAY_S;
         let customers = (0..events / 20 + 5).map(|_| Customer::new(&mut rng)).collect();
         Self {
             seed,
             account: String::new(),
-            now_us: now_s * SECOND_US,
+            now_us: today_s * SECOND_US,
             from_us: first_day_s * SECOND_US,
-            until_us: (now_s - SETTLE_S) * SECOND_US,
+            until_us: (today_s - SETTLE_S) * SECOND_US,
             payments: Vec::new(),
             records: Stream::ALL
                 .into_iter()
@@ -347,7 +347,7 @@ impl World {
             pending_webhooks,
             version,
         };
-        let body = wire::event(&envelope, &draft.object).to_string().into();
+        let body = wire::event(&envelope, draft.object).to_string().into();
         let sequence = self.next_sequence();
         self.events.push(Event {
             id,

@@ -253,8 +253,10 @@ async fn broken_answers_are_broken_as_asked() {
     let ask = async |faults: Faults| {
         let emulator = Emulator::start(&world, faults).await.unwrap();
         let url = format!("{}/v1/charges", emulator.base_url);
-        let response = client.get(url).bearer_auth(&emulator.key).send().await.unwrap();
-        (response.status().as_u16(), response.text().await)
+        match client.get(url).bearer_auth(&emulator.key).send().await {
+            Ok(response) => (response.status().as_u16(), response.text().await),
+            Err(error) => (0, Err(error)),
+        }
     };
     let (status, body) = ask(Faults { server_error_per_mille: 1000, ..Faults::default() }).await;
     assert!(status >= 500 && body.is_ok());
@@ -263,7 +265,7 @@ async fn broken_answers_are_broken_as_asked() {
     let (status, body) = ask(Faults { html_per_mille: 1000, ..Faults::default() }).await;
     assert!(status == 200 && body.unwrap().starts_with("<html>"));
     let (status, body) = ask(Faults { dropped_per_mille: 1000, ..Faults::default() }).await;
-    assert_eq!((status, body.is_err()), (200, true));
+    assert!(matches!(status, 0 | 200) && body.is_err(), "the connection ends before or within the body");
     let latency = Faults { page_latency: Duration::from_millis(1), ..Faults::default() };
     assert_eq!(ask(latency).await.0, 200);
 }
@@ -274,6 +276,7 @@ async fn c17_c21_lists_change_while_somebody_pages() {
     let charges = &world.records[&Stream::Charges];
     let late = charges[20].clone();
     let mut newcomer = charges[0].clone();
+    newcomer.body = newcomer.body.replace(&newcomer.id, "ch_newcomer").into();
     newcomer.id = "ch_newcomer".to_owned();
     newcomer.created_s = NOW_US / 1_000_000;
     let faults = Faults {

@@ -5,6 +5,7 @@
 mod apply;
 mod cli;
 mod config;
+mod demo_reading;
 mod demo_world;
 mod docs;
 mod local_side;

@@ -6,6 +6,7 @@
 
 mod chaos;
 mod list;
+mod reply;
 mod serve;
 
 pub use chaos::{Change, Faults, Mishap, RateLimit, RetryAfter};

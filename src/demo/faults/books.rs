@@ -89,9 +89,15 @@ fn charged_twice(world: &mut World, fault: Fault) -> Planted {
     second.is_naive = false;
     world.add_payment(second);
     let mut planted = enter(world, fault, first);
-    let mut expected = Expected::plain("duplicate_charge", &charge);
-    expected.effect = Some(EffectKind::Credit);
-    cast.currency.clone_into(&mut expected.currency);
+    // The books are right: no effect of theirs differs, so the finding explains no tie-out.
+    let mut expected = Expected::money(
+        "duplicate_charge",
+        EffectKind::Credit,
+        &charge,
+        cast.currency,
+        (cast.amount_minor, 2 * cast.amount_minor),
+    );
+    expected.effect = None;
     planted.expected.push(expected);
     planted
 }

@@ -29,7 +29,9 @@ fn missed_payment(world: &mut World, fault: Fault) -> Planted {
     let (charge, amount, currency) = charge_of(world, &planted);
     planted.sabotage.push(Sabotage::Drop(events_of(world, &planted, |_| true)));
     let sides = (amount, 0);
-    planted.expected.push(Expected::money("missed_event", EffectKind::Credit, &charge, currency, sides));
+    planted
+        .expected
+        .push(Expected::money("missed_event", EffectKind::Credit, &charge, currency, sides).because(""));
     planted
 }
 
@@ -42,7 +44,9 @@ fn missed_refund(world: &mut World, fault: Fault) -> Planted {
     let refund = world.payments[planted.payment].refunds[0].clone();
     planted.sabotage.push(Sabotage::Drop(events_of(world, &planted, |kind| kind.contains("refund"))));
     let sides = (-refund.amount_minor, 0);
-    planted.expected.push(Expected::money("missed_event", EffectKind::Refund, &refund.id, currency, sides));
+    planted
+        .expected
+        .push(Expected::money("missed_event", EffectKind::Refund, &refund.id, currency, sides).because(""));
     planted
 }
 
@@ -55,7 +59,9 @@ fn missed_dispute(world: &mut World, fault: Fault) -> Planted {
     let dispute = dispute_of(world, &planted);
     planted.sabotage.push(Sabotage::Drop(events_of(world, &planted, |kind| kind.contains("dispute"))));
     let kind = EffectKind::DisputeWithdrawn;
-    planted.expected.push(Expected::money("missed_event", kind, &dispute, currency, (-amount, 0)));
+    planted
+        .expected
+        .push(Expected::money("missed_event", kind, &dispute, currency, (-amount, 0)).because(""));
     planted
 }
 

@@ -70,7 +70,8 @@ fn authorised(world: &mut World, fault: Fault) -> Planted {
     let booked = world.payments[planted.payment].amount_minor;
     planted.sabotage.push(books_as(&charge, booked, currency));
     let kind = EffectKind::Credit;
-    planted.expected.push(Expected::money("amount_mismatch", kind, &charge, currency, (captured, booked)));
+    let expected = Expected::money("amount_mismatch", kind, &charge, currency, (captured, booked));
+    planted.expected.push(expected.because(""));
     planted
 }
 
@@ -90,8 +91,7 @@ fn cumulative(world: &mut World, fault: Fault) -> Planted {
     planted
 }
 
-/// The same number with another label. What the finding says of the local amount is left open: it is
-/// money of another currency.
+/// The same number with another label: of the right currency the books hold nothing.
 fn other_currency(world: &mut World, fault: Fault) -> Planted {
     let span = listed(world);
     let (right, wrong) = world.rng.pick(&[("jpy", "usd"), ("brl", "usd"), ("usd", "eur"), ("eur", "brl")]);
@@ -102,9 +102,9 @@ fn other_currency(world: &mut World, fault: Fault) -> Planted {
     });
     let (charge, amount, _) = charge_of(world, &planted);
     planted.sabotage.push(books_as(&charge, amount, wrong));
-    let mut expected = Expected::money("currency_mismatch", EffectKind::Credit, &charge, right, (amount, 0));
-    expected.found_minor = None;
-    expected.difference_minor = None;
+    let mut expected =
+        Expected::money("currency_mismatch", EffectKind::Credit, &charge, right, (amount, amount));
+    expected.difference_minor = Some(amount);
     planted.expected.push(expected);
     planted
 }
@@ -113,6 +113,7 @@ fn other_currency(world: &mut World, fault: Fault) -> Planted {
 fn stale(world: &mut World, fault: Fault, story: Story, provider: Status, local: Status) -> Planted {
     let span = listed(world);
     let mut planted = stage(world, fault, story, span, |_| {});
+    planted.sabotage.push(Sabotage::NaiveTimes(1));
     planted.sabotage.push(Sabotage::StateEndsAs(local, -1));
     planted.expected.push(Expected::state("stale_state", &planted.root_id, provider, local));
     planted
@@ -122,6 +123,7 @@ fn stale(world: &mut World, fault: Fault, story: Story, provider: Status, local:
 fn paid_after_refunded(world: &mut World, fault: Fault) -> Planted {
     let span = listed(world);
     let mut planted = stage(world, fault, Story::RefundedFull, span, |_| {});
+    planted.sabotage.push(Sabotage::NaiveTimes(1));
     planted.sabotage.push(Sabotage::StateEndsAs(Status::Paid, 2 * HOUR_S));
     let (kind, root) = ("forbidden_transition", &planted.root_id);
     let expected = Expected::state(kind, root, Status::Refunded, Status::Paid);
