@@ -147,7 +147,7 @@ fn last_record_end(block: &[u8]) -> Option<usize> {
 
 /// Reads blocks into a feed until none is left.
 pub(crate) fn read(source: &Source, feed: Feed) -> Result<()> {
-    let mut reader = Reader { feed, last_scope: None };
+    let mut reader = Reader { feed, scopes: Vec::new() };
     let mut block = Vec::with_capacity(BLOCK_BYTES);
     while let Some(relation) = source.next_block(&mut block)? {
         let text = std::str::from_utf8(&block)?;
@@ -166,7 +166,7 @@ pub(crate) fn read(source: &Source, feed: Feed) -> Result<()> {
 
 struct Reader {
     feed: Feed,
-    last_scope: Option<([String; 3], ScopeId)>,
+    scopes: Vec<([String; 3], ScopeId)>,
 }
 
 impl Reader {
@@ -201,15 +201,12 @@ impl Reader {
     }
 
     fn scope(&mut self, provider: &str, account: &str, mode: &str) -> ScopeId {
-        if let Some((last, id)) = &self.last_scope
-            && last[0] == provider
-            && last[1] == account
-            && last[2] == mode
-        {
+        let known = self.scopes.iter().find(|(known, _)| *known == [provider, account, mode]);
+        if let Some((_, id)) = known {
             return *id;
         }
         let id = self.feed.scope(&Scope::new(provider, account, mode));
-        self.last_scope = Some(([provider, account, mode].map(str::to_owned), id));
+        self.scopes.push(([provider, account, mode].map(str::to_owned), id));
         id
     }
 
