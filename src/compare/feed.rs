@@ -10,6 +10,7 @@ use super::totals::{Counts, ScopeSums};
 use super::{Shared, event_leg, root_leg};
 use crate::record::{EffectKind, InboxStatus, Scope, Status, Window};
 use anyhow::Result;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Most bytes that the length in front of a record takes.
@@ -72,6 +73,7 @@ pub struct Feed {
     slots: Vec<Slot>,
     buffers: Vec<Vec<u8>>,
     scopes: Vec<Option<KnownScope>>,
+    ids: BTreeMap<Scope, ScopeId>,
     last_scope: Option<(Scope, ScopeId)>,
     pub(super) counts: Counts,
     record: Vec<u8>,
@@ -89,6 +91,7 @@ impl Feed {
             slots: (0..places).map(|_| Slot::default()).collect(),
             buffers: vec![Vec::new(); places],
             scopes: Vec::new(),
+            ids: BTreeMap::new(),
             last_scope: None,
             counts: Counts::default(),
             record: Vec::new(),
@@ -98,9 +101,11 @@ impl Feed {
 
     /// Tells the feed of a scope.
     pub fn scope(&mut self, scope: &Scope) -> ScopeId {
-        if let Some((last, id)) = &self.last_scope
-            && last == scope
-        {
+        if let Some((_, id)) = self.last_scope.as_ref().filter(|(last, _)| last == scope) {
+            return *id;
+        }
+        if let Some(id) = self.ids.get(scope) {
+            self.last_scope = Some((scope.clone(), *id));
             return *id;
         }
         let number = self.shared.number_of(scope);
@@ -112,7 +117,7 @@ impl Feed {
             covered: self.shared.covered.get(scope).cloned(),
             sums: ScopeSums::default(),
         });
-        self.last_scope = Some((scope.clone(), ScopeId(number)));
+        self.ids.insert(scope.clone(), ScopeId(number));
         ScopeId(number)
     }
 

@@ -155,7 +155,9 @@ impl Worker {
         index.sort_unstable_by_key(|entry| entry.hash);
         let mut groups = Grouping::<L>::default();
         for same in index.chunk_by_mut(|one, other| one.hash == other.hash) {
-            same.sort_unstable_by(|one, other| one.record(arena).cmp(other.record(arena)));
+            if same.len() > 1 {
+                same.sort_unstable_by(|one, other| one.record(arena).cmp(other.record(arena)));
+            }
             for entry in same {
                 groups.row(split(entry.record(arena))?, sink)?;
             }
