@@ -62,14 +62,7 @@ fn print_rate(what: &str, count: usize, took: Duration) {
 
 async fn timed(store: &Store, rows: &[Correction]) -> Result<(Duration, Tally)> {
     let fetch = |_: Scope, _: String| std::future::ready(anyhow::Ok(None::<Fetched>));
-    let work = Work {
-        store,
-        run_id: RUN_ID,
-        run_started_us: 1,
-        now_us: 2,
-        inbox_is_ours: true,
-        lease: None,
-    };
+    let work = Work { store, run_id: RUN_ID, run_started_us: 1, now_us: 2, inbox_is_ours: true, lease: None };
     let started = Instant::now();
     let tally = carry_out(work, rows, &fetch).await?;
     Ok((started.elapsed(), tally))
