@@ -47,6 +47,11 @@ pub struct Store {
 /// How long a writer waits for another writer's lock.
 const LOCK_WAIT_MS: u32 = 10_000;
 const CONNECTIONS_MAX: u32 = 8;
+/// Page cache of a writing connection. SQLite's default of 2 MB makes rows with random keys (event ids,
+/// hashes) read and write the same pages again and again.
+const CACHE_KIB: u32 = 64 * 1024;
+/// Pages (4 KiB) that the write-ahead log may hold before they are copied into the file.
+const CHECKPOINT_PAGES: u32 = 16 * 1024;
 /// How often a writer waits so before it gives up.
 pub const LOCK_ATTEMPTS: u32 = 3;
 
@@ -131,6 +136,10 @@ async fn set_pragmas(connection: &mut AnyConnection, access: Access) -> sqlx::Re
     if access == Access::ReadWrite {
         connection.execute("pragma journal_mode = wal").await?;
         connection.execute("pragma synchronous = full").await?;
+        connection.execute(sqlx::AssertSqlSafe(format!("pragma cache_size = -{CACHE_KIB}"))).await?;
+        connection
+            .execute(sqlx::AssertSqlSafe(format!("pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")))
+            .await?;
     }
     let wait = format!("pragma busy_timeout = {LOCK_WAIT_MS}");
     connection.execute(sqlx::AssertSqlSafe(wait)).await?;

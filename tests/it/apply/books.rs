@@ -1,4 +1,5 @@
 //! A store in a temporary folder, and what the tests look at in it.
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
 use recon::apply::{Aliases, Answer, Effect, apply_once};
 use recon::commands::apply::plan_file;

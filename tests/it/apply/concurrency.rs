@@ -1,4 +1,5 @@
 //! Two at once, and one that is killed.
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
 use super::books::*;
 use recon::apply::{Answer, apply_once};
@@ -99,8 +100,8 @@ async fn c77_two_applies_at_once_write_once_even_without_the_lease() {
         }));
     }
     let (mut applied, mut already) = (0, 0);
-    for apply in applies {
-        let tally = apply.await.unwrap();
+    for handle in applies {
+        let tally = handle.await.unwrap();
         applied += tally.count(RowOutcome::Applied);
         already += tally.count(RowOutcome::AlreadyApplied);
     }

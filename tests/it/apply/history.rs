@@ -1,4 +1,5 @@
 //! Runs, watermarks, the history of findings, and `recon status`.
+#![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
 use super::books::*;
 use recon::commands::Outcome;
