@@ -10,14 +10,22 @@
 //! # What to do
 //! A person compares the bodies; the provider's own copy decides.
 
-use super::{Action, Finding, Kind};
+use super::{Action, Finding, Group, Kind};
 use crate::record::{InboxEvent, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One finding for each id with more than one body.
-pub(super) fn conflicting_events(scope: &Scope, root_id: &str, rows: &[InboxEvent]) -> Vec<Finding> {
+/// One finding for each id with more than one body, among the events of this root: an event of another
+/// root that a row here names is found there.
+pub(super) fn conflicting_events(scope: &Scope, root_id: &str, group: &Group) -> Vec<Finding> {
+    let own: BTreeSet<&str> = group
+        .provider_events
+        .iter()
+        .filter(|event| event.root_id == root_id)
+        .map(|event| event.event_id.as_str())
+        .collect();
     let mut bodies: BTreeMap<&str, (BTreeSet<&str>, i64)> = BTreeMap::new();
-    for row in rows.iter().filter(|row| !row.body_sha256.is_empty()) {
+    let has_body = |row: &&InboxEvent| !row.body_sha256.is_empty() && own.contains(row.event_id.as_str());
+    for row in group.inbox_events.iter().filter(has_body) {
         let (hashes, at_us) = bodies.entry(&row.event_id).or_insert((BTreeSet::new(), row.received_at_us));
         hashes.insert(&row.body_sha256);
         *at_us = (*at_us).min(row.received_at_us);

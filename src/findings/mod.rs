@@ -4,6 +4,7 @@
 
 mod finding;
 mod group;
+mod unit;
 mod judge;
 
 mod amount_mismatch;
@@ -29,8 +30,9 @@ mod wrong_scope;
 pub use coverage_gap::coverage_gaps;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
-pub use group::{Announcement, Group, Row, Unit};
+pub use group::Group;
 pub use judge::{Context, Counted, InFlight, Judgement, judge};
+pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;
 pub use wrong_scope::{Stray, wrong_scope};
 
