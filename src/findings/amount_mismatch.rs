@@ -22,7 +22,7 @@ pub(super) fn amount_mismatch(unit: &Unit) -> Option<Finding> {
     if expected == found {
         return None;
     }
-    let cause = cause(expected, found, unit.rows.len());
+    let cause = cause(expected, found, unit.lines.max(1));
     Some(Finding {
         severity: if cause == "rounding" { Severity::Minor } else { Severity::Critical },
         cause: cause.to_owned(),
@@ -64,10 +64,11 @@ pub(super) fn refunded_total(
     if expected == found {
         return None;
     }
-    let currency = group.provider_effects.iter().find(|effect| effect.kind == EffectKind::Credit);
+    let credits = group.provider_effects.iter().filter(|effect| effect.kind == EffectKind::Credit);
+    let currency = credits.map(|effect| effect.currency.as_str()).min();
     Some(Finding {
         cause: "refunded_total".to_owned(),
-        currency: currency.map(|effect| effect.currency.clone()).unwrap_or_default(),
+        currency: currency.unwrap_or_default().to_owned(),
         expected_minor: Some(EffectKind::Refund.sign() * expected),
         found_minor: Some(EffectKind::Refund.sign() * found),
         action: Action::Review,

@@ -12,21 +12,23 @@
 
 use super::{Action, Finding, Kind, Unit};
 
-/// A row of the unit is in another currency than the provider's effect.
+/// Both sides have the unit and a currency of one side is not the other's. What is booked in the right
+/// currency is taken off the expected amount first, so that the difference is what is still missing there.
 pub(super) fn currency_mismatch(unit: &Unit) -> Option<Finding> {
-    let expected = unit.provider.first()?;
-    let other = unit.rows.iter().filter(|row| row.currency != expected.currency);
-    let found_currency = other.clone().map(|row| row.currency.as_str()).min()?;
-    let found: i64 = other.filter(|row| row.currency == found_currency).map(|row| row.net_minor).sum();
+    if unit.totals.len() < 2 {
+        return None;
+    }
+    let currency = unit.currency();
+    let (expected, right) = (unit.expected_minor(), unit.found_minor());
+    let other = unit.totals.iter().find(|(found, (_, local))| *found != currency && *local != 0);
+    let (found_currency, found) = other.map_or(("", 0), |(found, (_, local))| (found.as_str(), *local));
+    let also = if right == 0 { String::new() } else { format!("{right} {currency} and ") };
     Some(Finding {
         found_currency: found_currency.to_owned(),
+        expected_minor: Some(expected - right),
         found_minor: Some(found),
         action: Action::Review,
-        note: format!(
-            "the provider has {} {}, the books have {found} {found_currency}",
-            unit.expected_minor(),
-            expected.currency
-        ),
+        note: format!("the provider has {expected} {currency}, the books have {also}{found} {found_currency}"),
         ..Finding::on_unit(Kind::CurrencyMismatch, unit)
     })
 }

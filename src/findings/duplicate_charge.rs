@@ -14,6 +14,7 @@
 
 use super::{Action, Finding, Group, Kind, Severity};
 use crate::record::{EffectKind, Scope, Window};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 #[derive(Clone, Debug)]
@@ -32,16 +33,27 @@ pub struct Intents {
 }
 
 impl Intents {
-    /// Notes a group's credits that have an intent and were not given back in full.
+    /// Notes a group's credits that have an intent and were not given back in full. Refunds do not name
+    /// their charge here: what was given back is set against the latest charges first, as far as it
+    /// covers them whole. The group must hold each effect once.
     pub fn add(&mut self, scope: &Scope, root_id: &str, group: &Group) {
-        let given_back = group.provider_effects.iter().filter(|effect| effect.kind == EffectKind::Refund);
-        let given_back: i64 = given_back.map(|effect| effect.amount_minor).sum();
-        let credits = || group.provider_effects.iter().filter(|effect| effect.kind == EffectKind::Credit);
-        let received: i64 = credits().map(|effect| effect.amount_minor).sum();
-        if given_back >= received {
-            return;
+        let of_kind = |kind: EffectKind| {
+            group.provider_effects.iter().filter(move |effect| effect.kind == kind)
+        };
+        let mut given_back: BTreeMap<&str, i64> = BTreeMap::new();
+        for refund in of_kind(EffectKind::Refund) {
+            *given_back.entry(&refund.currency).or_default() += refund.amount_minor;
         }
-        for effect in credits().filter(|effect| !effect.intent.is_empty()) {
+        let mut credits: Vec<_> = of_kind(EffectKind::Credit).collect();
+        credits.sort_by_key(|effect| {
+            (Reverse(effect.occurred_at_us), Reverse(&effect.object_id), effect.amount_minor)
+        });
+        for effect in credits {
+            let left = given_back.entry(&effect.currency).or_default();
+            *left -= effect.amount_minor;
+            if *left >= 0 || effect.intent.is_empty() {
+                continue;
+            }
             let key = (scope.clone(), effect.intent.clone(), effect.currency.clone());
             self.charges.entry(key).or_default().push(Charge {
                 object_id: effect.object_id.clone(),
@@ -59,7 +71,6 @@ impl Intents {
         let mut findings = Vec::new();
         for ((scope, intent, currency), charges) in &mut self.charges {
             charges.sort_by(|a, b| (a.occurred_at_us, &a.object_id).cmp(&(b.occurred_at_us, &b.object_id)));
-            charges.dedup_by(|a, b| a.object_id == b.object_id);
             let [first, rest @ ..] = charges.as_slice() else { continue };
             if rest.is_empty() || !charges.iter().any(|charge| charge.in_window) {
                 continue;

@@ -28,16 +28,16 @@ pub(super) fn went_back(lag: &StatusBreak) -> Option<Finding> {
         Status::Disputed | Status::DisputeLost => EffectKind::DisputeWithdrawn,
         _ => return None,
     };
-    let booked = lag.units.iter().filter(|unit| unit.kind == ending).flat_map(|unit| &unit.rows);
-    let last = booked.max_by(|a, b| (a.applied_at_us, &a.effect_id).cmp(&(b.applied_at_us, &b.effect_id)))?;
-    if state.updated_at_us <= last.applied_at_us {
+    let ended = lag.units.iter().filter(|unit| unit.kind == ending && unit.has_local());
+    let (last_us, last_id) = ended.filter_map(|unit| unit.booked.as_ref()).map(|[_, last]| last).max()?;
+    if state.updated_at_us <= *last_us {
         return None;
     }
     Some(Finding {
         cause: format!("{}_after_{expected}", state.status),
-        effect_ids: vec![last.effect_id.clone()],
+        effect_ids: vec![last_id.clone()],
         action: Action::SetState,
-        note: format!("{} was booked, and then the status was set back to {}", last.effect_id, state.status),
+        note: format!("{last_id} was booked, and then the status was set back to {}", state.status),
         ..lag.finding(Kind::ForbiddenTransition)
     })
 }
@@ -45,7 +45,7 @@ pub(super) fn went_back(lag: &StatusBreak) -> Option<Finding> {
 /// Several captures are booked and together exceed what was authorised.
 pub(super) fn capture_exceeds_authorisation(unit: &Unit) -> Option<Finding> {
     let authorized = unit.authorized_minor?;
-    if unit.rows.len() < 2 || unit.found_minor() <= authorized {
+    if unit.lines < 2 || unit.found_minor() <= authorized {
         return None;
     }
     Some(Finding {

@@ -9,7 +9,9 @@ use super::{
     forbidden_transition, incomplete_fields, misattributed_effect, missed_event, missing_effect,
     needs_review, orphan_effect, stale_state, timing_difference, unapplied_event, unknown_shape, wrong_scope,
 };
-use crate::record::{EffectKind, InboxStatus, LocalState, Note, NoteKind, Scope, Status, Tracks, Window};
+use crate::record::{
+    EffectKind, InboxStatus, LocalState, Note, NoteKind, ProviderEvent, Scope, Status, Tracks, Window,
+};
 
 /// What the rules may know besides the group.
 #[derive(Clone, Debug)]
@@ -96,10 +98,11 @@ pub struct Judgement {
 #[must_use]
 pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) -> Judgement {
     group.normalise(root_id);
+    group.sort();
     let mut judgement = Judgement::default();
     let units = group.units(scope, root_id, |at_us| context.window.contains(at_us));
     let mut explains_state = false;
-    for unit in units.iter().filter(|unit| unit.touches_window || !unit.in_window.is_empty()) {
+    for unit in units.iter().filter(|unit| unit.touches_window) {
         explains_state |= judge_unit(context, unit, &mut judgement);
     }
     let state_findings = judgement.findings.len();
@@ -108,15 +111,8 @@ pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) 
     }
     let has_state_finding = judgement.findings.len() > state_findings;
     if context.has_event_leg {
-        judge_other_events(
-            context,
-            root_id,
-            &group,
-            &units,
-            has_state_finding || explains_state,
-            &mut judgement,
-        );
-        judgement.findings.extend(conflicting_event::conflicting_events(scope, root_id, &group.inbox_events));
+        judge_other_events(context, root_id, &group, has_state_finding || explains_state, &mut judgement);
+        judgement.findings.extend(conflicting_event::of_group(scope, root_id, &group));
     }
     for note in group.notes.iter().filter(|note| context.window.contains(note.at_us)) {
         judgement.findings.push(from_note(note));
@@ -142,10 +138,14 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
         judgement.findings.push(finding);
         return true;
     }
-    if unit.rows.is_empty() {
-        if unit.provider.is_empty() {
-            return false;
+    if unit.is_agreed() {
+        if unit.has_local() {
+            count_missed_without_consequence(context, unit, judgement);
         }
+        judgement.findings.extend(timing_difference::timing_difference(context, unit));
+        return false;
+    }
+    if !unit.has_local() {
         if is_in_flight(context, unit) {
             judgement.counted.in_flight += 1;
             push_in_flight(unit, judgement);
@@ -158,12 +158,11 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
         return true;
     }
     count_missed_without_consequence(context, unit, judgement);
-    if unit.provider.is_empty() {
+    if !unit.has_provider() {
         judgement.findings.extend(orphan_effect::orphan_effects(context, unit));
         return true;
     }
     let finding = currency_mismatch::currency_mismatch(unit)
-        .or_else(|| timing_difference::timing_difference(context, unit))
         .or_else(|| duplicate_effect::duplicate_effect(unit))
         .or_else(|| forbidden_transition::capture_exceeds_authorisation(unit))
         .or_else(|| amount_mismatch::amount_mismatch(unit));
@@ -171,17 +170,21 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
     false
 }
 
-/// Evidence, not only youth: the provider still retries every event that is not here yet, or one is
-/// here and was received a moment ago.
+/// Evidence, not only youth: an event of it was received a moment ago, or the provider still retries one
+/// and the inbox has none that should have booked it.
 fn is_in_flight(context: &Context, unit: &Unit) -> bool {
-    let just_received = unit.announcements.iter().any(
-        |said| matches!(said.inbox, Some((InboxStatus::Received, at_us)) if at_us > context.pending_since_us),
-    );
-    let still_retried = || {
-        unit.announcements.iter().all(|said| said.inbox.is_none())
-            && unit.announcements.iter().any(|said| said.event.wanted && !said.event.settled)
-    };
-    context.has_event_leg && (just_received || still_retried())
+    let held = || unit.announcements.iter().filter_map(|said| said.inbox);
+    let just_received = held()
+        .any(|(status, at_us)| status == InboxStatus::Received && at_us > context.pending_since_us);
+    let still_retried =
+        || unit.announcements.iter().any(|said| said.inbox.is_none() && is_retried(&said.event));
+    let is_evidence =
+        |(status, _)| !matches!(status, InboxStatus::Superseded | InboxStatus::Ignored);
+    context.has_event_leg && (just_received || (still_retried() && !held().any(is_evidence)))
+}
+
+fn is_retried(event: &ProviderEvent) -> bool {
+    event.wanted && !event.settled
 }
 
 fn push_in_flight(unit: &Unit, judgement: &mut Judgement) {
@@ -215,6 +218,7 @@ fn judge_states(
     judgement: &mut Judgement,
 ) {
     let swapped = stale_state::swapped_pair(units);
+    let events = missed_event::StateEvents::of(context, group, root_id);
     let mut is_harmless = swapped.is_some();
     for state in &group.local_states {
         let touches = context.window.contains(state.updated_at_us)
@@ -244,17 +248,18 @@ fn judge_states(
             judgement.findings.push(needs_review::manual_override(&lag));
             continue;
         }
-        let events = missed_event::StateEvents::of(context, group, root_id);
         if events.is_in_flight {
             judgement.counted.in_flight += 1;
             continue;
         }
-        let finding = unapplied_event::unapplied_state(&lag, &events)
-            .or_else(|| missed_event::missed_state(&lag, &events))
-            .or_else(|| forbidden_transition::went_back(&lag))
-            .or_else(|| stale_state::stale_state(&lag))
-            .unwrap_or_else(|| needs_review::local_ahead(&lag));
-        judgement.findings.push(finding);
+        judgement.findings.push(if stale_state::is_behind(&lag) {
+            unapplied_event::unapplied_state(&lag, &events)
+                .or_else(|| missed_event::missed_state(&lag, &events))
+                .or_else(|| forbidden_transition::went_back(&lag))
+                .unwrap_or_else(|| stale_state::stale_state(&lag))
+        } else {
+            needs_review::local_ahead(&lag)
+        });
     }
     if is_harmless {
         judgement.counted.harmless_out_of_order += 1;
@@ -267,31 +272,23 @@ fn judge_other_events(
     context: &Context,
     root_id: &str,
     group: &Group,
-    units: &[Unit],
     is_explained: bool,
     judgement: &mut Judgement,
 ) {
-    let announced = |event_id: &str| {
-        units.iter().flat_map(|unit| &unit.announcements).any(|said| said.event.event_id == event_id)
-    };
+    let inbox = group.inbox();
     for event in group.provider_events.iter().filter(|event| event.root_id == root_id) {
-        let is_absent = event.wanted && group.inbox_of(&event.event_id).is_none();
+        let is_absent = event.wanted && !inbox.contains_key(event.event_id.as_str());
         if !is_absent || !context.window.contains(event.created_us) {
             continue;
         }
-        if !event.settled {
-            if event.tracks != Tracks::State && !announced(&event.event_id) {
-                judgement.counted.in_flight += 1;
-            }
-            continue;
-        }
         match event.tracks {
-            Tracks::Effect(_) if announced(&event.event_id) => {}
-            Tracks::State if is_explained => {}
+            // Its unit has answered for it.
+            Tracks::Effect(_) => {}
+            Tracks::State if is_explained || !event.settled => {}
             Tracks::State if !group.local_states.is_empty() => {
                 judgement.counted.missed_without_consequence += 1;
             }
-            Tracks::Effect(_) => judgement.counted.missed_without_consequence += 1,
+            Tracks::Nothing if !event.settled => judgement.counted.in_flight += 1,
             Tracks::State | Tracks::Nothing => {
                 judgement.findings.push(missed_event::missed_other(event, root_id));
             }

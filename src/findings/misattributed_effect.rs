@@ -13,28 +13,22 @@
 
 use super::{Action, Finding, Kind, Unit};
 
-/// Rows elsewhere name this unit's events.
+/// Rows elsewhere name this unit's events, and something is left of them.
 pub(super) fn misattributed_effect(unit: &Unit) -> Option<Finding> {
-    let first = unit.booked_elsewhere.first()?;
-    let elsewhere: i64 = unit.booked_elsewhere.iter().map(|row| row.kind.sign() * row.amount_minor).sum();
-    let mut in_window = unit.in_window.clone();
-    for row in unit.booked_elsewhere.iter().filter(|row| row.in_window) {
-        in_window.entry(row.currency.clone()).or_default().1 += row.kind.sign() * row.amount_minor;
+    if unit.elsewhere_totals.is_empty() {
+        return None;
     }
-    let explains = in_window
-        .into_iter()
-        .map(|(currency, (provider, local))| (currency, provider - local))
-        .filter(|(_, difference)| *difference != 0)
-        .collect();
-    let rows = unit.booked_elsewhere.iter().map(|row| row.effect_id.clone());
-    let mut event_ids: Vec<String> = unit.booked_elsewhere.iter().map(|row| row.event_id.clone()).collect();
+    let first = unit.elsewhere.iter().min_by_key(|row| (row.applied_at_us, &row.effect_id))?;
+    let elsewhere = unit.elsewhere_totals.get(unit.currency()).copied().unwrap_or(0);
+    let rows = unit.elsewhere.iter().map(|row| row.effect_id.clone());
+    let mut event_ids: Vec<String> =
+        unit.elsewhere.iter().map(|row| row.event_id.clone()).filter(|id| !id.is_empty()).collect();
     event_ids.sort();
     event_ids.dedup();
     Some(Finding {
         event_ids,
         effect_ids: rows.chain(unit.rows.iter().map(|row| row.effect_id.clone())).collect(),
         found_minor: Some(unit.found_minor() + elsewhere),
-        explains,
         action: Action::Review,
         note: format!(
             "row {} names an event of {} and is booked on {}",

@@ -62,9 +62,11 @@ impl StateEvents {
         if !context.has_event_leg {
             return found;
         }
+        let inbox = group.inbox();
+        let said = |event: &ProviderEvent| inbox.get(event.event_id.as_str()).copied();
         let own = || group.provider_events.iter().filter(|event| event.root_id == root_id);
         let newest_held = own()
-            .filter(|event| group.inbox_of(&event.event_id).is_some())
+            .filter(|event| said(event).is_some())
             .map(|event| event.created_us)
             .max();
         for event in own().filter(|event| event.tracks == Tracks::State && event.wanted) {
@@ -72,7 +74,7 @@ impl StateEvents {
             if is_overtaken || !context.window.contains(event.created_us) {
                 continue;
             }
-            match group.inbox_of(&event.event_id) {
+            match said(event) {
                 Some((InboxStatus::Received, at_us)) if at_us > context.pending_since_us => {
                     found.is_in_flight = true;
                 }

@@ -5,6 +5,7 @@
 pub mod doc;
 mod finding;
 mod group;
+mod unit;
 mod judge;
 
 mod amount_mismatch;
@@ -31,8 +32,9 @@ pub use conflicting_event::conflicting_events;
 pub use coverage_gap::coverage_gaps;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
-pub use group::{Announcement, Group, Row, Unit};
+pub use group::Group;
 pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
+pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;
 pub use wrong_scope::{Stray, wrong_scope};
 

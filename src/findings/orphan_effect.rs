@@ -14,33 +14,31 @@
 
 use super::judge::Context;
 use super::{Action, Finding, Kind, Row, Severity, Unit};
-use std::collections::BTreeMap;
 
 /// The unit has rows and no effect at the provider: one finding a currency.
 pub(super) fn orphan_effects(context: &Context, unit: &Unit) -> Vec<Finding> {
-    let mut by_currency: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
-    for row in &unit.rows {
-        by_currency.entry(&row.currency).or_default().push(row);
-    }
     let explains = unit.explains();
-    let explained =
-        |currency: &str| explains.iter().filter(|(found, _)| found == currency).cloned().collect();
-    by_currency
-        .into_iter()
-        .map(|(currency, rows)| Finding {
+    let is_booked = |currency: &str| unit.totals.contains_key(currency);
+    let booked = unit.totals.iter().enumerate().map(|(index, (currency, (_, found_minor)))| {
+        let rows: Vec<&Row> = unit.rows.iter().filter(|row| row.currency == *currency).collect();
+        // What the window cuts of a currency with nothing left in it goes with the first finding.
+        let explained =
+            |(found, _): &&(String, i64)| found == currency || (index == 0 && !is_booked(found));
+        Finding {
             cause: if unit.is_object_known { "effect_unknown" } else { "object_unknown" }.to_owned(),
             severity: if context.provider_was_asked { Severity::Critical } else { Severity::Minor },
             event_ids: rows.iter().map(|row| row.event_id.clone()).filter(|id| !id.is_empty()).collect(),
             effect_ids: rows.iter().map(|row| row.effect_id.clone()).collect(),
-            currency: currency.to_owned(),
+            currency: currency.clone(),
             expected_minor: Some(0),
-            found_minor: Some(rows.iter().map(|row| row.net_minor).sum()),
-            explains: explained(currency),
+            found_minor: Some(*found_minor),
+            explains: explains.iter().filter(explained).cloned().collect(),
             action: Action::Review,
             note: note(context, unit),
             ..Finding::on_unit(Kind::OrphanEffect, unit)
-        })
-        .collect()
+        }
+    });
+    booked.collect()
 }
 
 fn note(context: &Context, unit: &Unit) -> String {

@@ -14,6 +14,7 @@
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Unit};
 use crate::record::{EffectKind, Status};
+use std::collections::BTreeSet;
 
 /// Two rows that were booked in another order than their effects happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,31 +25,45 @@ pub(super) struct Swapped {
     pub(super) late: String,
 }
 
-/// The first swapped pair: a payment booked after its refund or dispute, or a dispute's withdrawal after
-/// its reinstatement.
+/// A pair that was booked in another order than it happened in: a payment after its refund or dispute,
+/// or a dispute's withdrawal after its reinstatement.
 pub(super) fn swapped_pair(units: &[Unit]) -> Option<Swapped> {
-    let comes_first = |a: EffectKind, b: EffectKind| match a {
-        EffectKind::Credit => matches!(b, EffectKind::Refund | EffectKind::DisputeWithdrawn),
-        EffectKind::DisputeWithdrawn => b == EffectKind::DisputeReinstated,
-        _ => false,
-    };
-    let both = || units.iter().filter(|unit| !unit.provider.is_empty());
-    for first in both() {
-        for second in both().filter(|second| comes_first(first.kind, second.kind)) {
-            let (Some(a), Some(b)) = (first.rows.first(), second.rows.first()) else { continue };
-            if a.applied_at_us > b.applied_at_us {
-                return Some(Swapped { early: b.effect_id.clone(), late: a.effect_id.clone() });
+    let booked = || units.iter().filter(|unit| unit.has_provider() && unit.has_local());
+    let steps = [
+        (EffectKind::Credit, [EffectKind::Refund, EffectKind::DisputeWithdrawn].as_slice()),
+        (EffectKind::DisputeWithdrawn, [EffectKind::DisputeReinstated].as_slice()),
+    ];
+    steps.into_iter().find_map(|(before, after)| {
+        let mut happened: Vec<(i64, bool, &(i64, String))> = booked()
+            .filter(|unit| unit.kind == before || after.contains(&unit.kind))
+            .filter_map(|unit| {
+                let [first, _] = unit.booked.as_ref()?;
+                Some((unit.occurred_at_us(), unit.kind != before, first))
+            })
+            .collect();
+        happened.sort_unstable();
+        let mut latest: Option<&(i64, String)> = None;
+        for (_, is_after, first) in happened {
+            match latest {
+                Some(late) if is_after && late.0 > first.0 => {
+                    return Some(Swapped { early: first.1.clone(), late: late.1.clone() });
+                }
+                _ if is_after => {}
+                _ => latest = latest.max(Some(first)),
             }
         }
-    }
-    None
+        None
+    })
 }
 
-/// The status lags, or went along a back-edge that the provider has taken.
-pub(super) fn stale_state(lag: &StatusBreak) -> Option<Finding> {
-    if lag.state.status > lag.expected && !took_back_edge(lag) {
-        return None;
-    }
+/// Whether the status lags, or went along a back-edge that the provider has taken; else it is ahead of
+/// the provider, and no event of the provider explains that.
+pub(super) fn is_behind(lag: &StatusBreak) -> bool {
+    lag.state.status < lag.expected || took_back_edge(lag)
+}
+
+/// The status lags, and nothing else explains it.
+pub(super) fn stale_state(lag: &StatusBreak) -> Finding {
     let (cause, effect_ids, note) = match &lag.swapped {
         Some(pair) => (
             "applied_out_of_order",
@@ -57,30 +72,33 @@ pub(super) fn stale_state(lag: &StatusBreak) -> Option<Finding> {
         ),
         None => ("", Vec::new(), "the local status is older than the provider's".to_owned()),
     };
-    Some(Finding {
+    Finding {
         cause: cause.to_owned(),
         effect_ids,
         action: Action::SetState,
         note,
         ..lag.finding(Kind::StaleState)
-    })
+    }
 }
 
-/// A won dispute gives the payment back its status, and so does a refund that failed.
+/// A won dispute gives the payment back its status, and so does a refund that failed: one that the
+/// provider lists or announces and that moved no money, where no dispute has a say.
 fn took_back_edge(lag: &StatusBreak) -> bool {
     let (group, units) = (lag.group, lag.units);
     let has = |kind: EffectKind| group.provider_effects.iter().any(|effect| effect.kind == kind);
     match lag.state.status {
         Status::Disputed => has(EffectKind::DisputeReinstated),
         Status::PartiallyRefunded | Status::Refunded => {
-            let with_effect =
-                |id: &String| group.provider_effects.iter().any(|effect| effect.object_id == *id);
-            let disputes = [EffectKind::DisputeWithdrawn, EffectKind::DisputeReinstated];
-            let is_booked =
-                |id: &String| units.iter().any(|unit| unit.object_id == *id && !unit.rows.is_empty());
-            let mut failed = group.parts.iter().filter(|id| !with_effect(id) && !is_booked(id));
-            failed.next().is_some()
-                && !group.provider_effects.iter().any(|effect| disputes.contains(&effect.kind))
+            let with_effect: BTreeSet<&str> =
+                group.provider_effects.iter().map(|effect| effect.object_id.as_str()).collect();
+            let announced = units
+                .iter()
+                .filter(|unit| unit.kind == EffectKind::Refund && !unit.announcements.is_empty())
+                .map(|unit| unit.object_id.as_str());
+            let mut refunds = announced.chain(group.parts.iter().map(String::as_str));
+            refunds.any(|id| !with_effect.contains(id))
+                && !has(EffectKind::DisputeWithdrawn)
+                && !has(EffectKind::DisputeReinstated)
         }
         _ => false,
     }

@@ -18,11 +18,9 @@ use super::{Action, Finding, Kind, Severity, Unit};
 /// The totals over all time agree and those inside the window do not.
 pub(super) fn timing_difference(context: &Context, unit: &Unit) -> Option<Finding> {
     let explains = unit.explains();
-    if unit.expected_minor() != unit.found_minor() || explains.is_empty() {
-        return None;
-    }
-    let (provider, local) = unit.in_window.get(unit.currency()).copied().unwrap_or_default();
-    let booked_at_us = unit.rows.iter().map(|row| row.applied_at_us).max().unwrap_or(0);
+    let (currency, _) = explains.first().filter(|_| unit.is_agreed())?;
+    let (provider, local) = unit.in_window.get(currency).copied().unwrap_or_default();
+    let booked_at_us = unit.booked.as_ref().map_or(0, |[_, (last_us, _)]| *last_us);
     let side = if booked_at_us >= context.window.until_us {
         "booked after the cut-off"
     } else {
@@ -31,9 +29,10 @@ pub(super) fn timing_difference(context: &Context, unit: &Unit) -> Option<Findin
     Some(Finding {
         cause: "cut_off".to_owned(),
         severity: Severity::Info,
+        currency: currency.clone(),
         expected_minor: Some(provider),
         found_minor: Some(local),
-        explains,
+        explains: explains.clone(),
         action: Action::None,
         note: format!("both sides have it; {side}"),
         ..Finding::on_unit(Kind::TimingDifference, unit)

@@ -247,7 +247,7 @@ async fn judge_inbox_only(
         let ranges = gathered.event_ranges(&reading.scope);
         let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + retries_us <= at_us);
         let known = known_events(job, gathered, side, &rows).await?;
-        judged.findings.extend(conflicting_events(&reading.scope, "", &rows));
+        judged.findings.extend(conflicting_events(&reading.scope, "", rows.iter()));
         for row in rows.iter().filter(|row| !known.contains(&row.event_id)) {
             let was_asked = !gathered.clients.is_empty();
             if was_listed(row.received_at_us) || (was_asked && is_recent(job, row)) {

@@ -1,0 +1,433 @@
+-- Finds steps that a payment's life does not have. Cause `paid_after_refunded` and its siblings: a refund or
+-- dispute was booked and the local status was set back afterwards. Cause `capture_exceeds_authorisation`:
+-- several captures are booked and together exceed what was authorised.
+--
+-- Proof: `local_state.updated_at_us` is later than the last `local_effect.applied_at_us` of the refund or
+-- dispute that the provider's status stands for; `local_effect` totals against the highest
+-- `provider_state.authorized_minor`.
+--
+-- Steps `astray` to `unit` are the same text in every rule about money; read them once.
+with
+-- Local rows that name an event of another payment (and none of their own), and that payment.
+astray as (
+    select booked.provider, booked.account, booked.mode, booked.root_id, booked.kind, booked.effect_id,
+        min(said.root_id) as home_root_id
+    from local_effect as booked
+    join provider_event as said
+        on said.provider = booked.provider and said.account = booked.account and said.mode = booked.mode
+        and said.event_id = booked.event_id and said.tracks = booked.kind
+    where booked.corrects_effect_id = ''
+    group by booked.provider, booked.account, booked.mode, booked.root_id, booked.kind, booked.effect_id
+    having max(case when said.root_id = booked.root_id then 1 else 0 end) = 0
+),
+-- The object there that they belong to.
+home as (
+    select astray.provider, astray.account, astray.mode, astray.root_id, astray.kind, astray.effect_id,
+        astray.home_root_id, min(said.object_id) as home_object_id
+    from astray
+    join local_effect as booked using (provider, account, mode, root_id, kind, effect_id)
+    join provider_event as said
+        on said.provider = booked.provider and said.account = booked.account and said.mode = booked.mode
+        and said.event_id = booked.event_id and said.tracks = booked.kind and said.root_id = astray.home_root_id
+    where booked.corrects_effect_id = ''
+    group by astray.provider, astray.account, astray.mode, astray.root_id, astray.kind, astray.effect_id,
+        astray.home_root_id
+),
+-- Every local row under the object that it counts for; a row that undoes another follows that row.
+placed as (
+    select booked.provider, booked.account, booked.mode,
+        coalesce(home.home_root_id, booked.root_id) as root_id,
+        coalesce(home.home_object_id, booked.object_id) as object_id,
+        booked.kind, booked.currency, booked.in_window, booked.applied_at_us,
+        booked.effect_id, booked.corrects_effect_id,
+        booked.amount_minor * case when booked.kind in ('credit', 'dispute_reinstated') then 1 else -1 end
+            as signed_minor,
+        case when home.effect_id is null then 0 else 1 end as is_astray
+    from local_effect as booked
+    left join home
+        on home.provider = booked.provider and home.account = booked.account and home.mode = booked.mode
+        and home.root_id = booked.root_id and home.kind = booked.kind
+        and home.effect_id
+            = case when booked.corrects_effect_id = '' then booked.effect_id else booked.corrects_effect_id end
+),
+-- Both sides' signed totals per object, effect kind and currency: over all time, and inside the window.
+amount as (
+    select provider, account, mode, root_id, object_id, kind, currency,
+        sum(expected_minor) as expected_minor, sum(found_minor) as found_minor,
+        sum(astray_minor) as astray_minor, sum(lines) as lines, max(in_window) as in_window,
+        sum(in_window * expected_minor) as expected_in_minor,
+        sum(in_window * (found_minor + astray_minor)) as found_in_minor
+    from (
+        select provider, account, mode, root_id, object_id, kind, currency, in_window,
+            amount_minor * case when kind in ('credit', 'dispute_reinstated') then 1 else -1 end
+                as expected_minor,
+            0 as found_minor, 0 as astray_minor, 0 as lines
+        from provider_effect
+        union all
+        select provider, account, mode, root_id, object_id, kind, currency, in_window,
+            0, (1 - is_astray) * signed_minor, is_astray * signed_minor,
+            case when is_astray = 0 and corrects_effect_id = '' then 1 else 0 end
+        from placed
+    ) as sides
+    group by provider, account, mode, root_id, object_id, kind, currency
+),
+-- Events that announce an effect, per object and effect kind; all of them lie inside the window.
+announced as (
+    select distinct provider, account, mode, root_id, object_id, tracks as kind
+    from provider_event
+    where tracks not in ('', 'state')
+),
+-- One row per object and effect kind that touches the window: which sides have it, and whether they agree.
+unit as (
+    select amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind,
+        max(case when expected_minor <> 0 then 1 else 0 end) as has_provider,
+        max(case when found_minor <> 0 then 1 else 0 end) as has_local,
+        max(case when astray_minor <> 0 then 1 else 0 end) as has_astray,
+        max(case when expected_minor <> found_minor then 1 else 0 end) as differs,
+        sum(case when expected_minor <> 0 or found_minor <> 0 then 1 else 0 end) as currencies,
+        sum(lines) as lines,
+        coalesce(
+            min(case when expected_minor <> 0 then currency end),
+            min(case when found_minor <> 0 then currency end),
+            min(case when astray_minor <> 0 then currency end)
+        ) as currency,
+        min(case when expected_in_minor <> found_in_minor then currency end) as cut_currency
+    from amount
+    left join announced using (provider, account, mode, root_id, object_id, kind)
+    group by amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind
+    having max(amount.in_window) = 1 or max(announced.kind) is not null
+),
+-- Objects of which both sides have something, in one currency, with other totals.
+differing as (
+    select unit.provider, unit.account, unit.mode, unit.root_id, unit.object_id, unit.kind, unit.currency,
+        unit.lines, amount.expected_minor, amount.found_minor
+    from unit
+    join amount using (provider, account, mode, root_id, object_id, kind, currency)
+    where unit.has_astray = 0 and unit.has_provider = 1 and unit.has_local = 1 and unit.differs = 1
+        and unit.currencies = 1
+),
+-- Their local rows. Where a row id is repeated, what undoes it is taken off the latest copy.
+original as (
+    select placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id, placed.kind,
+        placed.currency, placed.effect_id, placed.applied_at_us, placed.signed_minor, differing.expected_minor,
+        row_number() over (
+            partition by placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id,
+                placed.kind, placed.currency, placed.effect_id
+            order by placed.applied_at_us desc, placed.signed_minor desc
+        ) as copy
+    from placed
+    join differing using (provider, account, mode, root_id, object_id, kind)
+    where placed.is_astray = 0 and placed.corrects_effect_id = ''
+),
+undone as (
+    select provider, account, mode, root_id, object_id, kind, currency, corrects_effect_id as effect_id,
+        sum(signed_minor) as signed_minor
+    from placed
+    where is_astray = 0 and corrects_effect_id <> ''
+    group by provider, account, mode, root_id, object_id, kind, currency, corrects_effect_id
+),
+-- What is left of each row, and rows that undo one that is not there.
+net as (
+    select original.provider, original.account, original.mode, original.root_id, original.object_id,
+        original.kind, original.expected_minor, original.effect_id, original.applied_at_us,
+        original.signed_minor as booked_minor,
+        original.signed_minor + case when original.copy = 1 then coalesce(undone.signed_minor, 0) else 0 end
+            as net_minor
+    from original
+    left join undone using (provider, account, mode, root_id, object_id, kind, currency, effect_id)
+    union all
+    select placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id, placed.kind,
+        differing.expected_minor, placed.effect_id, placed.applied_at_us, placed.signed_minor,
+        placed.signed_minor
+    from placed
+    join differing using (provider, account, mode, root_id, object_id, kind)
+    left join original
+        on original.provider = placed.provider and original.account = placed.account
+        and original.mode = placed.mode and original.root_id = placed.root_id
+        and original.object_id = placed.object_id and original.kind = placed.kind
+        and original.currency = placed.currency and original.effect_id = placed.corrects_effect_id
+        and original.copy = 1
+    where placed.is_astray = 0 and placed.corrects_effect_id <> '' and original.effect_id is null
+),
+-- Rows with something left, in booking order, with the running total.
+lined_up as (
+    select provider, account, mode, root_id, object_id, kind, expected_minor, net_minor,
+        row_number() over (
+            partition by provider, account, mode, root_id, object_id, kind
+            order by applied_at_us, effect_id, net_minor, booked_minor
+        ) as position,
+        sum(net_minor) over (
+            partition by provider, account, mode, root_id, object_id, kind
+            order by applied_at_us, effect_id, net_minor, booked_minor
+            rows between unbounded preceding and current row
+        ) as running_minor
+    from net
+    where net_minor <> 0
+),
+-- The first place of each row's amount, and the first place where the running total is the provider's.
+placed_amount as (
+    select lined_up.*,
+        min(position) over (
+            partition by provider, account, mode, root_id, object_id, kind, net_minor
+        ) as first_of_amount,
+        min(case when running_minor = expected_minor then position end) over (
+            partition by provider, account, mode, root_id, object_id, kind
+        ) as right_at
+    from lined_up
+),
+-- Two readings under which the rest is right: leave out every row that repeats the amount of an earlier one; or
+-- leave out every row after the point where the running total was right, if each of them repeats the amount of
+-- a kept row or the whole amount, or if together they are the whole amount again.
+reading as (
+    select provider, account, mode, root_id, object_id, kind, expected_minor, count(*) as rows_left,
+        sum(net_minor) as found_minor,
+        sum(case when position > first_of_amount then 1 else 0 end) as repeats,
+        sum(case when position > first_of_amount then net_minor else 0 end) as repeated_minor,
+        max(right_at) as right_at,
+        sum(case
+            when position > right_at and first_of_amount > right_at and net_minor <> expected_minor
+            then 1 else 0
+        end) as strangers
+    from placed_amount
+    group by provider, account, mode, root_id, object_id, kind, expected_minor
+),
+doubled as (
+    select provider, account, mode, root_id, object_id, kind
+    from reading
+    where rows_left >= 2 and abs(found_minor) > abs(expected_minor)
+        and (
+            (repeats > 0 and found_minor - repeated_minor = expected_minor)
+            or (right_at is not null and (strangers = 0 or found_minor - expected_minor = expected_minor))
+        )
+),
+-- The most that each payment may capture, where the provider says.
+authorised as (
+    select provider, account, mode, root_id, max(authorized_minor) as authorized_minor
+    from provider_state
+    where authorized_minor is not null
+    group by provider, account, mode, root_id
+),
+-- The inbox's word on each event. Where it has an event twice the most advanced status counts.
+inbox as (
+    select provider, account, mode, event_id,
+        max(case status
+            when 'received' then 0 when 'applied' then 1 when 'superseded' then 2
+            when 'ignored' then 3 when 'parked' then 4 when 'dead' then 5
+        end) as status_rank
+    from inbox_event
+    group by provider, account, mode, event_id
+),
+-- The provider's word on each payment: the highest status that one of its records says, and when.
+said_state as (
+    select provider, account, mode, root_id, at_us, refunded_minor,
+        case status
+            when 'pending' then 0 when 'failed' then 1 when 'canceled' then 2 when 'paid' then 3
+            when 'partially_refunded' then 4 when 'refunded' then 5 when 'disputed' then 6
+            when 'dispute_lost' then 7
+        end as status_rank
+    from provider_state
+),
+highest as (
+    select provider, account, mode, root_id, max(status_rank) as status_rank,
+        max(refunded_minor) as refunded_minor
+    from said_state
+    group by provider, account, mode, root_id
+),
+expected as (
+    select highest.provider, highest.account, highest.mode, highest.root_id, highest.status_rank,
+        highest.refunded_minor, max(said_state.at_us) as at_us
+    from highest
+    join said_state using (provider, account, mode, root_id, status_rank)
+    group by highest.provider, highest.account, highest.mode, highest.root_id, highest.status_rank,
+        highest.refunded_minor
+),
+-- Payments with an effect that one side lacks: a status that lags there follows from it.
+explained as (
+    select distinct provider, account, mode, root_id
+    from unit
+    where has_astray = 1 or (differs = 1 and has_provider + has_local = 1)
+),
+-- Local statuses of all other payments, beside the provider's.
+judged as (
+    select state.provider, state.account, state.mode, state.root_id, state.object_id, state.changed_by,
+        state.refunded_minor, state.updated_at_us, state.status as found_state,
+        expected.refunded_minor as expected_refunded_minor, expected.status_rank as expected_rank,
+        expected.at_us,
+        case expected.status_rank
+            when 0 then 'pending' when 1 then 'failed' when 2 then 'canceled' when 3 then 'paid'
+            when 4 then 'partially_refunded' when 5 then 'refunded' when 6 then 'disputed'
+            when 7 then 'dispute_lost'
+        end as expected_state,
+        case state.status
+            when 'pending' then 0 when 'failed' then 1 when 'canceled' then 2 when 'paid' then 3
+            when 'partially_refunded' then 4 when 'refunded' then 5 when 'disputed' then 6
+            when 'dispute_lost' then 7
+        end as found_rank
+    from local_state as state
+    join expected using (provider, account, mode, root_id)
+    left join explained using (provider, account, mode, root_id)
+    where explained.root_id is null
+),
+-- Payments where a status may go back: the money of a dispute was returned, or a refund that an event
+-- announces moved no money (it failed) and no dispute has a say. The engine also knows a failed refund from
+-- the provider's list of refunds, which is not among these relations.
+moved as (
+    select provider, account, mode, root_id,
+        max(case when kind = 'dispute_withdrawn' then 1 else 0 end) as has_withdrawn,
+        max(case when kind = 'dispute_reinstated' then 1 else 0 end) as has_reinstated
+    from provider_effect
+    group by provider, account, mode, root_id
+),
+moved_object as (
+    select distinct provider, account, mode, root_id, object_id from provider_effect
+),
+failed_refund as (
+    select distinct announced.provider, announced.account, announced.mode, announced.root_id
+    from announced
+    left join moved_object using (provider, account, mode, root_id, object_id)
+    where announced.kind = 'refund' and moved_object.object_id is null
+),
+-- Statuses behind the provider's, or left over from before such a way back. A manual change that is newer
+-- than the provider's word is a person's, and an attempt that the books gave up early is no disagreement.
+behind as (
+    select judged.*
+    from judged
+    left join moved using (provider, account, mode, root_id)
+    left join failed_refund using (provider, account, mode, root_id)
+    where judged.found_rank <> judged.expected_rank
+        and not (judged.found_rank > judged.expected_rank and judged.found_rank <= 2)
+        and not (judged.changed_by = 'operator' and judged.updated_at_us > judged.at_us)
+        and (
+            judged.found_rank < judged.expected_rank
+            or (judged.found_rank = 6 and moved.has_reinstated = 1)
+            or (
+                judged.found_rank in (4, 5) and failed_refund.root_id is not null
+                and coalesce(moved.has_withdrawn, 0) = 0 and coalesce(moved.has_reinstated, 0) = 0
+            )
+        )
+),
+-- Per payment: what became of its wanted status events that nothing newer in the inbox has overtaken.
+newest_held as (
+    select said.provider, said.account, said.mode, said.root_id, max(said.created_us) as created_us
+    from provider_event as said
+    join inbox using (provider, account, mode, event_id)
+    group by said.provider, said.account, said.mode, said.root_id
+),
+state_delivery as (
+    select said.provider, said.account, said.mode, said.root_id,
+        max(case when inbox.status_rank = 5 then 1 else 0 end) as has_dead,
+        max(case when inbox.status_rank = 4 then 1 else 0 end) as has_parked,
+        max(case when inbox.status_rank = 0 then 1 else 0 end) as has_received,
+        max(case when inbox.event_id is null and said.settled = 1 then 1 else 0 end) as has_missed,
+        max(case when inbox.event_id is null and said.settled = 0 then 1 else 0 end) as has_retried
+    from provider_event as said
+    left join inbox using (provider, account, mode, event_id)
+    left join newest_held using (provider, account, mode, root_id)
+    where said.tracks = 'state' and said.wanted = 1
+        and (newest_held.created_us is null or newest_held.created_us <= said.created_us)
+    group by said.provider, said.account, said.mode, said.root_id
+),
+-- When each effect that both sides have happened at the provider, and when its first row was booked.
+happened as (
+    select provider, account, mode, root_id, object_id, kind, min(occurred_at_us) as occurred_at_us
+    from provider_effect
+    group by provider, account, mode, root_id, object_id, kind
+),
+booked_at as (
+    select provider, account, mode, root_id, object_id, kind, min(applied_at_us) as first_us,
+        max(applied_at_us) as last_us
+    from placed
+    where is_astray = 0
+    group by provider, account, mode, root_id, object_id, kind
+),
+-- Units over all time, in the window or not: an order can break across the cut-off.
+held as (
+    select provider, account, mode, root_id, object_id, kind,
+        max(case when expected_minor <> 0 then 1 else 0 end) as has_provider,
+        max(case when found_minor <> 0 then 1 else 0 end) as has_local
+    from amount
+    group by provider, account, mode, root_id, object_id, kind
+),
+-- Pairs that must keep their order: a payment before its refunds and disputes, a dispute's withdrawal before
+-- its reinstatement. `is_after` tells the second of the pair.
+step as (
+    select held.provider, held.account, held.mode, held.root_id, pair.pair, pair.is_after,
+        happened.occurred_at_us, booked_at.first_us
+    from held
+    join happened using (provider, account, mode, root_id, object_id, kind)
+    join booked_at using (provider, account, mode, root_id, object_id, kind)
+    join (
+        select 1 as pair, 'credit' as kind, 0 as is_after
+        union all select 1, 'refund', 1
+        union all select 1, 'dispute_withdrawn', 1
+        union all select 2, 'dispute_withdrawn', 0
+        union all select 2, 'dispute_reinstated', 1
+    ) as pair using (kind)
+    where held.has_provider = 1 and held.has_local = 1
+),
+-- Payments where the second was booked before a first that had happened by then.
+swapped as (
+    select distinct provider, account, mode, root_id
+    from (
+        select provider, account, mode, root_id, is_after, first_us,
+            max(case when is_after = 0 then first_us end) over (
+                partition by provider, account, mode, root_id, pair
+                order by occurred_at_us, is_after
+                range between unbounded preceding and current row
+            ) as latest_first_us
+        from step
+    ) as steps
+    where is_after = 1 and latest_first_us > first_us
+),
+-- The last booking of a refund or of a dispute's withdrawal that has something left.
+ended as (
+    select held.provider, held.account, held.mode, held.root_id, held.kind, max(booked_at.last_us) as last_us
+    from held
+    join booked_at using (provider, account, mode, root_id, object_id, kind)
+    where held.has_local = 1 and held.kind in ('refund', 'dispute_withdrawn')
+    group by held.provider, held.account, held.mode, held.root_id, held.kind
+),
+-- Statuses behind the provider's that no event in transit, in the inbox or lost explains.
+unexplained as (
+    select behind.*, case when swapped.root_id is null then 0 else 1 end as is_swapped,
+        case
+            when swapped.root_id is null and behind.found_rank <= 3 and behind.updated_at_us > ended.last_us
+            then 1 else 0
+        end as went_back
+    from behind
+    left join state_delivery using (provider, account, mode, root_id)
+    left join swapped using (provider, account, mode, root_id)
+    left join ended
+        on ended.provider = behind.provider and ended.account = behind.account and ended.mode = behind.mode and ended.root_id = behind.root_id
+        and ended.kind = case
+            when behind.expected_rank in (4, 5) then 'refund'
+            when behind.expected_rank in (6, 7) then 'dispute_withdrawn'
+        end
+    where state_delivery.root_id is null
+        or has_retried + has_dead + has_parked + has_received + has_missed = 0
+),
+set_back as (
+    select unexplained.*,
+        row_number() over (partition by provider, account, mode, object_id order by found_rank) as copy
+    from unexplained
+    where went_back = 1
+)
+select
+    'forbidden_transition' as kind, 'capture_exceeds_authorisation' as cause, differing.provider,
+    differing.account, differing.mode, differing.object_id, differing.kind as effect, differing.currency,
+    cast(differing.expected_minor as bigint) as expected_minor,
+    cast(differing.found_minor as bigint) as found_minor,
+    '' as expected_state, '' as found_state
+from differing
+join authorised using (provider, account, mode, root_id)
+left join doubled using (provider, account, mode, root_id, object_id, kind)
+where doubled.kind is null
+    and differing.kind = 'credit' and differing.lines >= 2
+        and differing.found_minor > authorised.authorized_minor
+union all
+select
+    'forbidden_transition', found_state || '_after_' || expected_state, provider, account, mode, object_id, '', '',
+    cast(null as bigint), cast(null as bigint), expected_state, found_state
+from set_back
+where copy = 1
+order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;
