@@ -124,6 +124,8 @@ fn finding(number: usize) -> Finding {
         event_ids: vec![id("evt", number)],
         effect_ids: Vec::new(),
         currency: "usd".to_owned(),
+        found_currency: String::new(),
+        explains: Vec::new(),
         expected_minor: Some(500),
         found_minor: None,
         expected_state: None,

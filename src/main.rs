@@ -49,7 +49,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let args = commands::status::StatusArgs { max_age: args.max_age };
             commands::status::status(&config::load(config)?, &args, recon::clock::now_us()).await
         }
-        Command::Demo(_) => anyhow::bail!("not available in this build"),
+        Command::Demo(args) => {
+            let is_exact = commands::demo::demo(&args).await?;
+            Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
+        }
     }
 }
 

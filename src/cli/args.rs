@@ -123,7 +123,7 @@ pub enum Command {
     Init(InitArgs),
     /// See it work without any account: a Stripe-shaped provider on this machine with planted faults.
     #[command(after_help = "Example:\n  recon demo --seed 7 --events 20000")]
-    Demo(DemoArgs),
+    Demo(crate::commands::demo::DemoArgs),
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  recon completions bash > /etc/bash_completion.d/recon")]
     Completions {
@@ -157,20 +157,6 @@ pub struct InitArgs {
     /// Folder to write to.
     #[arg(value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
-}
-
-/// Arguments of `recon demo`.
-#[derive(Clone, Debug, Args)]
-pub struct DemoArgs {
-    /// Same seed, same month, same faults.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-    /// About how many events the month has.
-    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(100..=10_000_000))]
-    pub events: u64,
-    /// Keep the demonstration's folder, such as its databases, instead of its report alone.
-    #[arg(long)]
-    pub keep: bool,
 }
 
 fn memory(text: &str) -> Result<usize, String> {

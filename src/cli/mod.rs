@@ -6,7 +6,7 @@ mod args;
 mod request;
 mod window;
 
-pub use args::{ApplyArgs, Cli, Command, DemoArgs, InitArgs, RunArgs, StatusArgs};
+pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, StatusArgs};
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window};
 

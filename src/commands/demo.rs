@@ -6,13 +6,17 @@
 //! found is read from `findings.csv`; apply the plan and reconcile again, so that only what a person must
 //! decide is left; say where the report lies.
 
+use super::{Outcome, apply, run};
+use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
+use crate::config;
 use crate::demo::emulator::{Emulator, Faults};
 use crate::demo::faults::{Mix, plant};
 use crate::demo::show::{self, Opening, Paint};
 use crate::demo::verdict::{self, FoundRow};
 use crate::demo::world::{WANTED_TYPES, World};
 use crate::demo::{PROVIDER, deliver};
+use crate::provider::Cancel;
 use crate::record::format_instant;
 use crate::store::{Access, Store};
 use anyhow::{Context, Result, bail};
@@ -70,7 +74,7 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     say(&show::comparison(paint, &first))?;
     say(&show::money(paint, &planted, &found))?;
 
-    apply(&folder, &before.join("plan.csv")).await?;
+    apply(&folder, &before.join("plan.csv"), now_us).await?;
     let after = reconcile(&folder, &world).await?;
     let second = verdict::judge(&planted, &read(&after)?, true);
     say(&show::ending(paint, &second, emulator.counters.writes()))?;
@@ -86,23 +90,35 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     Ok(first.is_exact() && second.is_exact())
 }
 
-/// STUB until the run command stands beside this file: reconciles the world's window with the folder's
-/// `recon.toml` and returns the report folder of the run.
-#[expect(clippy::unused_async, reason = "the run is awaited once it is wired")]
+/// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.
 async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
-    let window = (format_instant(world.from_us, Tz::UTC), format_instant(world.until_us, Tz::UTC));
-    bail!(
-        "the run is not wired yet: {} from {} until {}",
-        folder.join("recon.toml").display(),
-        window.0,
-        window.1
-    )
+    let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let instant = |at_us: i64| Some(format_instant(at_us, Tz::UTC));
+    let request = RunRequest {
+        window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
+        providers: vec![PROVIDER.to_owned()],
+        apply: false,
+        offline: false,
+        no_grace: false,
+        json: false,
+        now_us: world.now_us,
+        cancel: Cancel::never(),
+    };
+    let mut said = Vec::new();
+    let finished = run::reconcile(&settings, &request, &mut said).await?;
+    finished.dir.context("the run wrote no report")
 }
 
-/// STUB until the apply command stands beside this file: carries out a plan with the folder's `recon.toml`.
-#[expect(clippy::unused_async, reason = "the command is awaited once it is wired")]
-async fn apply(folder: &Path, plan: &Path) -> Result<()> {
-    bail!("applying is not wired yet: {} with {}", plan.display(), folder.join("recon.toml").display())
+/// Carries out a plan with the folder's `recon.toml`, quietly.
+async fn apply(folder: &Path, plan: &Path, now_us: i64) -> Result<()> {
+    let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let args = apply::ApplyArgs { plan: plan.to_owned() };
+    let mut said = Vec::new();
+    let outcome = apply::apply_to(&settings, &args, now_us, &mut said).await?;
+    if outcome != Outcome::Clean {
+        bail!("applying ended as {}: {}", outcome.as_str(), String::from_utf8_lossy(&said));
+    }
+    Ok(())
 }
 
 /// A store without an earlier demonstration's rows in it.

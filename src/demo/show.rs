@@ -145,7 +145,7 @@ pub fn ending(paint: Paint, verdict: &Verdict, writes: u64) -> String {
         *kinds.entry(line.kind).or_default() += line.found;
     }
     let mut lines = vec![String::new(), paint.bold("Applied the plan, and reconciled again")];
-    let person = "findings that a person must decide are still there";
+    let person = "findings are left: for a person, or explained by the cut-off (today's corrections)";
     lines.push(format!("{found} of {left} {person}  {}", paint.mark(found == left)));
     for (kind, count) in kinds {
         lines.push(format!("  {count:>4}  {kind}"));

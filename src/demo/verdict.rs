@@ -119,7 +119,7 @@ impl Verdict {
 }
 
 /// Holds the rows against what was planted. With `after_apply` only what a person must decide is
-/// expected any more.
+/// expected any more, and that corrections booked today stand outside of the closed window.
 #[must_use]
 pub fn judge(planted: &[Planted], rows: &[FoundRow], after_apply: bool) -> Verdict {
     let mut by_object: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -130,7 +130,12 @@ pub fn judge(planted: &[Planted], rows: &[FoundRow], after_apply: bool) -> Verdi
     let mut lines: BTreeMap<Fault, Line> = BTreeMap::new();
     let mut missed = Vec::new();
     for one in planted {
-        let kind = one.expected.first().map_or("", |expected| expected.kind);
+        let list: Vec<Expected> = if after_apply {
+            one.expected.iter().filter_map(Expected::after_apply).collect()
+        } else {
+            one.expected.clone()
+        };
+        let kind = list.first().map_or("", |expected| expected.kind);
         let line = lines.entry(one.fault).or_insert(Line {
             fault: one.fault,
             kind,
@@ -139,7 +144,7 @@ pub fn judge(planted: &[Planted], rows: &[FoundRow], after_apply: bool) -> Verdi
             found: 0,
         });
         line.planted += 1;
-        for expected in one.expected.iter().filter(|expected| !(after_apply && expected.is_correctable())) {
+        for expected in &list {
             line.expected += 1;
             let candidates = by_object.get(&*expected.object_id).map_or(&[][..], Vec::as_slice);
             let hit = candidates.iter().copied().find(|at| !used.contains(at) && rows[*at].says(expected));

@@ -174,12 +174,11 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
 /// and the inbox has none that should have booked it.
 fn is_in_flight(context: &Context, unit: &Unit) -> bool {
     let held = || unit.announcements.iter().filter_map(|said| said.inbox);
-    let just_received = held()
-        .any(|(status, at_us)| status == InboxStatus::Received && at_us > context.pending_since_us);
+    let just_received =
+        held().any(|(status, at_us)| status == InboxStatus::Received && at_us > context.pending_since_us);
     let still_retried =
         || unit.announcements.iter().any(|said| said.inbox.is_none() && is_retried(&said.event));
-    let is_evidence =
-        |(status, _)| !matches!(status, InboxStatus::Superseded | InboxStatus::Ignored);
+    let is_evidence = |(status, _)| !matches!(status, InboxStatus::Superseded | InboxStatus::Ignored);
     context.has_event_leg && (just_received || (still_retried() && !held().any(is_evidence)))
 }
 

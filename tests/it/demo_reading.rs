@@ -36,7 +36,8 @@ async fn read_all(world: &World) -> Vec<Fact> {
         let mut cursor: Option<String> = None;
         loop {
             let url = format!("{}{}", emulator.base_url, stream.path);
-            let mut request = client.get(url).bearer_auth(&emulator.key).query(stream.query).query(&[("limit", "100")]);
+            let mut request =
+                client.get(url).bearer_auth(&emulator.key).query(stream.query).query(&[("limit", "100")]);
             if let Some(id) = &cursor {
                 request = request.query(&[("starting_after", id)]);
             }
@@ -69,10 +70,19 @@ async fn the_reader_sees_the_truth() {
             match fact {
                 Fact::Alias(alias) => drop(aliases.insert(alias.alias_id.clone(), alias.root_id.clone())),
                 Fact::Note(note) => {
-                    assert!(note.cause == "unknown_type" && teleported.contains(&*note.object_id), "seed {seed}: {note:?}");
+                    assert!(
+                        note.cause == "unknown_type" && teleported.contains(&*note.object_id),
+                        "seed {seed}: {note:?}"
+                    );
                 }
                 Fact::ProviderEffect(effect) if effect.kind != EffectKind::Fee => {
-                    effects.insert((effect.kind, effect.object_id.clone(), effect.amount_minor, effect.currency.clone(), effect.occurred_at_us / 1_000_000));
+                    effects.insert((
+                        effect.kind,
+                        effect.object_id.clone(),
+                        effect.amount_minor,
+                        effect.currency.clone(),
+                        effect.occurred_at_us / 1_000_000,
+                    ));
                 }
                 _ => {}
             }

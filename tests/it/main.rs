@@ -9,6 +9,7 @@ mod demo_reading;
 mod demo_world;
 mod docs;
 mod local_side;
+mod oracle;
 mod report;
 mod report_publish;
 mod sample;

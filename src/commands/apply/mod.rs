@@ -41,9 +41,22 @@ pub struct ApplyArgs {
 /// # Errors
 /// As [`apply_with`].
 pub async fn apply(settings: &Settings, args: &ApplyArgs, now_us: i64) -> Result<Outcome> {
+    apply_to(settings, args, now_us, &mut std::io::stdout()).await
+}
+
+/// As [`apply`], with the result to `out`.
+///
+/// # Errors
+/// As [`apply_with`].
+pub async fn apply_to(
+    settings: &Settings,
+    args: &ApplyArgs,
+    now_us: i64,
+    out: &mut impl Write,
+) -> Result<Outcome> {
     let asking = Asking { settings, now_us, open: OnceCell::new() };
     let fetch = |scope: Scope, root_id: String| asking.fetch(scope, root_id);
-    apply_with(settings, args, now_us, &fetch, &mut std::io::stdout(), &mut std::io::stderr()).await
+    apply_with(settings, args, now_us, &fetch, out, &mut std::io::stderr()).await
 }
 
 /// The provider, opened when the first row needs it.

@@ -98,7 +98,13 @@ fn chosen<'a>(job: &'a Job<'_>) -> impl Iterator<Item = &'a ProviderSettings> {
 
 fn reading(job: &Job<'_>, provider: &ProviderSettings, account: &str, received: &Received) -> Reading {
     let scope = provider.scope(account);
-    let wanted = provider.event_types.clone().or_else(|| received.types(&scope));
+    let received = received.types(&scope);
+    let mut wanted = provider.event_types.clone().or_else(|| received.clone());
+    if let Some(wanted) = &mut wanted {
+        // What arrives and is not understood must be said, whatever the settings list.
+        let unknown = |name: &&String| stripe::tracks_of_type(name).is_none();
+        wanted.extend(received.iter().flatten().filter(unknown).cloned());
+    }
     let basis = job.settings.report.basis;
     let reading = Reading::of(provider, scope, job.window, basis, job.request.now_us);
     Reading { wanted, grace: !job.request.no_grace, ..reading }

@@ -12,7 +12,7 @@ mod reporting;
 use super::Outcome;
 use crate::cli::{self, RunRequest};
 use crate::config::Settings;
-use crate::record::{Window, format_instant};
+use crate::record::{SECOND_US, Window, format_instant};
 use crate::store::lease::{self, Lease};
 use crate::store::runs::{self, Run, RunOutcome};
 use crate::store::{Access, Store};
@@ -143,12 +143,12 @@ async fn begin<'a>(
     Ok(Job { settings, request, store, window, run_id, resume_of })
 }
 
-/// Sortable by time, and unique on one store because the process id is in it.
+/// Sortable by the run's time, and unique: the machine's own microseconds and the process stand in it.
 fn run_id(now_us: i64) -> String {
-    let at = format_instant(now_us - now_us.rem_euclid(1_000_000), chrono_tz::Tz::UTC);
+    let at = format_instant(now_us - now_us.rem_euclid(SECOND_US), chrono_tz::Tz::UTC);
     let digits: String = at.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
-    let fraction = now_us.rem_euclid(1_000_000);
-    format!("{digits}Z-{fraction:06}-{}", std::process::id())
+    let micros = crate::clock::machine_now_us().rem_euclid(1_000 * SECOND_US);
+    format!("{digits}Z-{micros:09}-{}", std::process::id())
 }
 
 impl Job<'_> {

@@ -78,6 +78,17 @@ impl Expected {
         }
     }
 
+    /// What is left of it once the plan is applied: a correctable status nothing; correctable money a
+    /// timing difference of the same amount, because the correction is booked after the cut-off.
+    #[must_use]
+    pub fn after_apply(&self) -> Option<Self> {
+        if !self.is_correctable() {
+            return Some(self.clone());
+        }
+        self.effect?;
+        Some(Self { kind: "timing_difference", cause: Some("cut_off"), ..self.clone() })
+    }
+
     /// The same with a cause.
     #[must_use]
     pub fn because(mut self, cause: &'static str) -> Self {

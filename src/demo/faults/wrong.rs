@@ -164,6 +164,7 @@ fn unknown_type(world: &mut World, fault: Fault) -> Planted {
     let payment = world.payments[planted.payment].clone();
     let draft = timeline::teleported(&payment, span.start_s + HOUR_S);
     world.add_event(Some(planted.payment), &payment, draft);
-    planted.expected.push(Expected::plain("unknown_shape", &planted.root_id).because("unknown_type"));
+    let charge_id = payment.charge.as_ref().map_or(String::new(), |charge| charge.id.clone());
+    planted.expected.push(Expected::plain("unknown_shape", &charge_id).because("unknown_type"));
     planted
 }
