@@ -1,8 +1,8 @@
 //! Applying 100,000 corrections on an SQLite file: batched, applied already, and one transaction per
 //! correction beside it. Run with `cargo bench --bench applying`.
 //!
-//! "Corrections" are missed events: event key, ledger entry, inbox row and history row for each. The
-//! store's settings are those of production (WAL, `synchronous = full`), on the temporary folder.
+//! A plan's rows are read again, go through the door (event key and ledger entry) and into the history
+//! of corrections; a missed event is also filed in the inbox, with a body of 1 KB. The store's settings are those of production (WAL, `synchronous = full`), on the temporary folder.
 
 use anyhow::{Result, ensure};
 use recon::apply::{Aliases, Effect, Request, apply_batch, apply_once};
@@ -28,15 +28,20 @@ async fn bench() -> Result<()> {
     let dir = tempfile::tempdir()?;
     println!("applying {CORRECTIONS} corrections, SQLite, synchronous = full, {}", dir.path().display());
 
-    let store = new_store(&dir, "plan.db").await?;
-    let rows = planned(&store).await?;
-    let (first, tally) = timed(&store, &rows).await?;
-    ensure!(tally.count(RowOutcome::Applied) == u64::try_from(CORRECTIONS)?, "{tally:?}");
-    print_rate("plan, batched", CORRECTIONS, first);
-    let (again, tally) = timed(&store, &rows).await?;
-    ensure!(tally.count(RowOutcome::AlreadyApplied) == u64::try_from(CORRECTIONS)?, "{tally:?}");
-    print_rate("plan, all applied already", CORRECTIONS, again);
-    store.close().await;
+    for (kind, action, what) in [
+        (Kind::MissingEffect, Action::ApplyEffect, "plan of missing effects"),
+        (Kind::MissedEvent, Action::ReplayEvent, "plan of missed events"),
+    ] {
+        let store = new_store(&dir, &format!("{kind}.db")).await?;
+        let rows = planned(&store, kind, action).await?;
+        let (first, tally) = timed(&store, &rows).await?;
+        ensure!(tally.count(RowOutcome::Applied) == u64::try_from(CORRECTIONS)?, "{tally:?}");
+        print_rate(what, CORRECTIONS, first);
+        let (again, tally) = timed(&store, &rows).await?;
+        ensure!(tally.count(RowOutcome::AlreadyApplied) == u64::try_from(CORRECTIONS)?, "{tally:?}");
+        print_rate("  … all applied already", CORRECTIONS, again);
+        store.close().await;
+    }
 
     let store = new_store(&dir, "door.db").await?;
     let requests: Vec<Request> = (0..CORRECTIONS).map(request).collect();
@@ -137,7 +142,7 @@ fn finding(number: usize) -> Finding {
 }
 
 /// A finished run with its plan and the provider's events, of 1 KB each.
-async fn planned(store: &Store) -> Result<Vec<Correction>> {
+async fn planned(store: &Store, kind: Kind, action: Action) -> Result<Vec<Correction>> {
     let run = Run {
         run_id: RUN_ID.to_owned(),
         started_at_us: 1,
@@ -150,7 +155,8 @@ async fn planned(store: &Store) -> Result<Vec<Correction>> {
         report_dir: String::new(),
     };
     runs::start(store, &run).await?;
-    let findings: Vec<Finding> = (0..CORRECTIONS).map(finding).collect();
+    let findings: Vec<Finding> =
+        (0..CORRECTIONS).map(|number| Finding { kind, action, ..finding(number) }).collect();
     let (auto, amounts) = (BTreeSet::new(), BTreeMap::new());
     let rows = plan(&findings, PlanContext { run_id: RUN_ID, auto: &auto, entry_amounts: &amounts });
     let mut tx = store.begin_write().await?;

@@ -3,10 +3,14 @@
 
 use super::books::*;
 use recon::apply::{Answer, apply_once};
-use recon::commands::apply::{RowOutcome, carry_out};
+use recon::commands::apply::{RowOutcome, Work, carry_out};
+use recon::correction::{PlanContext, plan};
+use recon::findings::{Action, Finding, Kind};
 use recon::record::{EffectKey, EffectKind};
 use recon::store::lease::{self, Lease, holder};
 use recon::store::{Access, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::task::Poll;
 
 /// Each writer with connections of its own, as two processes have.
 async fn another(books: &Books) -> Store {
@@ -84,11 +88,11 @@ async fn c77_two_applies_at_once_write_once_even_without_the_lease() {
         findings.push(missed(&object_id, 5));
     }
     let rows = books.plan(RUN_ID, &findings).await;
-    let mut applies = Vec::new();
+    let mut handles = Vec::new();
     for _ in 0..3 {
         let (store, rows) = (another(&books).await, rows.clone());
-        applies.push(tokio::spawn(async move {
-            let work = recon::commands::apply::Work {
+        handles.push(tokio::spawn(async move {
+            let work = Work {
                 store: &store,
                 run_id: RUN_ID,
                 run_started_us: RUN_STARTED_US,
@@ -100,7 +104,7 @@ async fn c77_two_applies_at_once_write_once_even_without_the_lease() {
         }));
     }
     let (mut applied, mut already) = (0, 0);
-    for handle in applies {
+    for handle in handles {
         let tally = handle.await.unwrap();
         applied += tally.count(RowOutcome::Applied);
         already += tally.count(RowOutcome::AlreadyApplied);
@@ -152,4 +156,101 @@ async fn c77_apply_answers_locked_and_writes_nothing() {
     assert!(String::from_utf8(out).unwrap().starts_with("outcome=locked findings=0 "));
     assert_eq!(books.everything().await, before);
     held.release().await.unwrap();
+}
+
+/// Polls a future `polls` times and then drops it where it stands.
+async fn cut_off<F: Future>(future: F, polls: usize) -> Option<F::Output> {
+    let mut future = std::pin::pin!(future);
+    let mut polled = 0;
+    std::future::poll_fn(move |context| {
+        if polled == polls {
+            return Poll::Ready(None);
+        }
+        polled += 1;
+        future.as_mut().poll(context).map(Some)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn work_that_is_cut_off_anywhere_is_whole_or_not_there() {
+    let mut ended = 0;
+    for polls in 0..400 {
+        let books = Books::new().await;
+        books.listed("evt_of_ch_1", 1).await;
+        let rows = books.plan(RUN_ID, &[missed("ch_1", 5)]).await;
+        let done = cut_off(carry_out(books.work(), &rows, &no_fetch), polls).await;
+        let legs = "select (select count(*) from ledger_entry) || (select count(*) from applied_event) ||
+                    (select count(*) from inbox_event) || (select count(*) from correction)";
+        let seen = books.text(legs).await;
+        assert!(seen == "0000" || seen == "1111", "cut off after {polls} polls: {seen}");
+        books.carry_out(&rows).await;
+        assert_eq!(books.text(legs).await, "1111", "cut off after {polls} polls, then again");
+        ended += usize::from(done.is_some());
+        if ended > 2 {
+            return;
+        }
+    }
+    assert!(ended > 0, "it never got to its end");
+}
+
+const KILL_STORE: &str = "RECON_TEST_KILL_STORE";
+/// More than one batch, so that the kill falls between or inside of two.
+const KILL_ROWS: usize = 10_400;
+
+fn to_book() -> Vec<Finding> {
+    let book = |number: usize| Finding {
+        kind: Kind::MissingEffect,
+        action: Action::ApplyEffect,
+        event_ids: Vec::new(),
+        ..missed(&format!("ch_{number:05}"), 5)
+    };
+    (0..KILL_ROWS).map(book).collect()
+}
+
+/// Not a test of its own: the process that the next test kills.
+#[tokio::test]
+async fn helper_that_is_killed() {
+    let Ok(url) = std::env::var(KILL_STORE) else { return };
+    let store = Store::open(&url, Access::ReadWrite).await.unwrap();
+    let _lease = Lease::acquire(&store, lease::RUN, recon::clock::machine_now_us).await.unwrap().unwrap();
+    let (auto, entry_amounts) = (BTreeSet::new(), BTreeMap::new());
+    let context = PlanContext { run_id: RUN_ID, auto: &auto, entry_amounts: &entry_amounts };
+    let rows = plan(&to_book(), context);
+    let work = Work {
+        store: &store,
+        run_id: RUN_ID,
+        run_started_us: RUN_STARTED_US,
+        now_us: NOW_US,
+        inbox_is_ours: true,
+        lease: None,
+    };
+    carry_out(work, &rows, &no_fetch).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c77_a_killed_apply_goes_on_where_it_was_and_its_lease_is_free() {
+    let books = Books::new().await;
+    let rows = books.plan(RUN_ID, &to_book()).await;
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["apply::concurrency::helper_that_is_killed", "--exact"])
+        .env(KILL_STORE, &books.url)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while books.number("select count(*) from correction").await == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "the helper ended before it did anything");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let booked = books.number("select count(*) from ledger_entry").await;
+    assert!(booked >= 10_000, "{booked} entries after the first batch");
+    let lease = Lease::acquire(&books.store, lease::RUN, recon::clock::machine_now_us).await.unwrap();
+    lease.expect("a process that is gone holds nothing").release().await.unwrap();
+    let tally = books.carry_out(&rows).await;
+    let expected = i64::try_from(KILL_ROWS).unwrap();
+    assert_eq!(i64::try_from(tally.count(RowOutcome::AlreadyApplied)).unwrap(), booked);
+    assert_eq!(i64::try_from(tally.count(RowOutcome::Applied)).unwrap(), expected - booked);
+    assert_eq!(books.number("select sum(amount_minor) from ledger_entry").await, 5 * expected);
+    assert_eq!(recon::store::chain::first_broken(books.store.pool()).await.unwrap(), None);
 }
