@@ -131,6 +131,7 @@ fn finding(number: usize) -> Finding {
         currency: "usd".to_owned(),
         found_currency: String::new(),
         explains: Vec::new(),
+        target_state: None,
         expected_minor: Some(500),
         found_minor: None,
         expected_state: None,

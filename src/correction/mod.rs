@@ -153,7 +153,7 @@ fn book(finding: &Finding, action: Action, context: PlanContext<'_>) -> Option<C
         effect_key: EffectKey::of(&finding.scope, kind, &finding.object_id).key,
         currency: finding.currency.clone(),
         amount_minor,
-        target_state: finding.expected_state,
+        target_state: finding.target_state,
         ..base(finding, action, context)
     })
 }

@@ -16,6 +16,7 @@ fn finding(kind: Kind, action: Action) -> Finding {
         currency: "usd".into(),
         found_currency: String::new(),
         explains: Vec::new(),
+        target_state: None,
         expected_minor: Some(5_000),
         found_minor: None,
         expected_state: None,

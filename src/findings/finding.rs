@@ -216,6 +216,9 @@ pub struct Finding {
     pub expected_state: Option<Status>,
     /// The local status.
     pub found_state: Option<Status>,
+    /// The payment's status at the provider, where booking the effect must also move the local one;
+    /// not a report column.
+    pub target_state: Option<Status>,
     /// What it explains of the tie-out of its effect kind: the window's `provider − local` per
     /// currency, signed minor units. Differs from the difference where the window cuts it.
     pub explains: Vec<(String, i64)>,
@@ -225,6 +228,11 @@ pub struct Finding {
     pub action: Action,
     /// One sentence for a person.
     pub note: String,
+}
+
+/// Kinds whose correction books the effect, so that the payment's status must follow.
+const fn is_absent(kind: Kind) -> bool {
+    matches!(kind, Kind::MissedEvent | Kind::UnappliedEvent | Kind::MissingEffect)
 }
 
 impl Finding {
@@ -238,6 +246,7 @@ impl Finding {
             currency: unit.currency().to_owned(),
             expected_minor: Some(unit.expected_minor()),
             found_minor: Some(unit.found_minor()),
+            target_state: unit.provider_status.filter(|_| is_absent(kind)),
             explains: unit.explains(),
             severity: Severity::Critical,
             ..Self::on_object(kind, &unit.scope, &unit.root_id, &unit.object_id, unit.occurred_at_us())
@@ -262,6 +271,7 @@ impl Finding {
             found_minor: None,
             expected_state: None,
             found_state: None,
+            target_state: None,
             explains: Vec::new(),
             occurred_at_us: at_us,
             action: Action::Review,

@@ -220,6 +220,7 @@ mod tests {
             effect_ids: Vec::new(),
             currency: currency.to_owned(),
             found_currency: String::new(),
+            target_state: None,
             explains: vec![(currency.to_owned(), expected.unwrap_or(0) - found.unwrap_or(0))],
             expected_minor: expected,
             found_minor: found,

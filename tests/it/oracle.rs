@@ -13,7 +13,7 @@ use recon::demo::verdict::{self, Verdict};
 use recon::demo::world::{WANTED_TYPES, World};
 use recon::demo::{PROVIDER, deliver};
 use recon::provider::Cancel;
-use recon::record::format_instant;
+use recon::record::{EffectKind, format_instant};
 use recon::store::{Access, Store};
 use sqlx::Row;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 const NOW_US: i64 = 1_781_526_896_000_000;
 
 /// Seeds in one run of the suite; `RECON_SEEDS` asks for more, `RECON_SEED` for a single one.
-const SEEDS: u64 = 240;
+const SEEDS: u64 = 200;
 
 /// A store, its configuration and the emulator that it points at.
 pub struct Stage {
@@ -120,48 +120,41 @@ impl Stage {
     }
 }
 
-/// The provider's truth against the ledger, per object and kind, where no person has to decide.
-async fn books_equal_the_truth(stage: &Stage) {
+/// The provider's truth against the whole ledger: what is left between them is exactly what a person
+/// must decide and what is in flight. Nothing of the run's own code adds up here.
+async fn books_equal_the_truth(stage: &Stage, seed: u64) {
+    if stage.planted.iter().any(|one| one.fault == Fault::OtherCurrency) {
+        // One side of such a row stands in another currency's total.
+        return;
+    }
     let store = stage.store().await;
-    let rows = sqlx::query("select object_id, kind, currency, sum(amount_minor) as minor from ledger_entry group by object_id, kind, currency having sum(amount_minor) <> 0")
-        .fetch_all(store.pool())
-        .await
-        .unwrap();
+    let sql = "select kind, currency, sum(amount_minor) as minor from ledger_entry group by kind, currency";
+    let rows = sqlx::query(sql).fetch_all(store.pool()).await.unwrap();
     store.close().await;
-    let booked: i64 = rows.iter().map(|row| row.get::<i64, _>("minor")).sum();
-    assert!(booked > 0);
-    let decided: Vec<&str> = stage
-        .planted
-        .iter()
-        .filter(|one| one.expected.iter().any(|expected| !expected.is_correctable()))
-        .map(|one| one.root_id.as_str())
-        .collect();
-    let mut of_object: BTreeMap<(String, String), i64> = BTreeMap::new();
+    let mut left: BTreeMap<(EffectKind, String), i64> = BTreeMap::new();
     for row in &rows {
-        let key = (row.get::<String, _>("object_id"), row.get::<String, _>("kind"));
-        *of_object.entry(key).or_default() += row.get::<i64, _>("minor");
+        let kind: EffectKind = row.get::<String, _>("kind").parse().unwrap();
+        *left.entry((kind, row.get("currency"))).or_default() -= kind.sign() * row.get::<i64, _>("minor");
     }
-    for effect in stage.world.truth.iter().filter(|effect| !decided.contains(&effect.root_id.as_str())) {
-        let is_inside = (stage.world.from_s()..stage.world.until_s()).contains(&effect.occurred_s);
-        if !is_inside {
-            continue;
+    let is_in_flight = |root: &str| {
+        let young = [Fault::InFlightYoung, Fault::InFlightRetried];
+        stage.planted.iter().any(|one| one.root_id == root && young.contains(&one.fault))
+    };
+    let is_booked = |kind: EffectKind| !matches!(kind, EffectKind::Fee | EffectKind::Payout);
+    for effect in stage.world.truth.iter().filter(|effect| is_booked(effect.kind)) {
+        if !is_in_flight(&effect.root_id) {
+            *left.entry((effect.kind, effect.currency.to_owned())).or_default() +=
+                effect.kind.sign() * effect.amount_minor;
         }
-        let kind = effect.kind.as_str().to_owned();
-        let by_anchor = of_object.get(&(effect.object_id.clone(), kind.clone()));
-        let by_payment = of_object.get(&(effect.root_id.clone(), kind.clone()));
-        let found = by_anchor.or(by_payment).copied();
-        let is_in_flight = found.is_none()
-            && stage.planted.iter().any(|one| {
-                one.root_id == effect.root_id
-                    && matches!(one.fault, Fault::InFlightYoung | Fault::InFlightRetried)
-            });
-        assert!(
-            found == Some(effect.amount_minor) || is_in_flight,
-            "{kind} of {}: provider {}, books {found:?}",
-            effect.object_id,
-            effect.amount_minor
-        );
     }
+    for expected in stage.planted.iter().flat_map(|one| &one.expected) {
+        let is_left = !expected.is_correctable() && expected.kind != "timing_difference";
+        if let (Some(kind), Some(difference), true) = (expected.effect, expected.difference_minor, is_left) {
+            *left.entry((kind, expected.currency.clone())).or_default() -= difference;
+        }
+    }
+    left.retain(|_, minor| *minor != 0);
+    assert!(left.is_empty(), "seed {seed}: truth minus books, beyond what a person must decide: {left:?}");
 }
 
 async fn check(seed: u64, mix: &Mix) {
@@ -197,26 +190,37 @@ async fn check(seed: u64, mix: &Mix) {
     );
     let plan = std::fs::read_to_string(dir.join("plan.csv")).unwrap();
     assert_eq!(plan.lines().count(), 1, "seed {seed}: something correctable is left:\n{plan}");
-    books_equal_the_truth(&stage).await;
+    books_equal_the_truth(&stage, seed).await;
     assert_eq!(stage.emulator.counters.writes(), 0, "seed {seed}: a write call to the provider");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn found_is_planted_in_random_combinations() {
-    let seeds: Vec<u64> = match std::env::var("RECON_SEED") {
-        Ok(seed) => vec![seed.parse().unwrap()],
-        Err(_) => {
-            let count = std::env::var("RECON_SEEDS").map_or(SEEDS, |text| text.parse().unwrap());
-            (1..=count).collect()
-        }
-    };
-    for seed in seeds {
-        let count = u32::try_from(seed % 12).unwrap() + 1;
-        check(seed, &Mix::random(seed, count)).await;
+/// The seeds of one half, so that two processes share them.
+async fn check_seeds(half: u64) {
+    if let Ok(seed) = std::env::var("RECON_SEED") {
+        let seed: u64 = seed.parse().unwrap();
+        return check(seed, &mix_of(seed)).await;
+    }
+    let count = std::env::var("RECON_SEEDS").map_or(SEEDS, |text| text.parse().unwrap());
+    for seed in (1..=count).filter(|seed| seed % 2 == half) {
+        check(seed, &mix_of(seed)).await;
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+fn mix_of(seed: u64) -> Mix {
+    Mix::random(seed, u32::try_from(seed % 12).unwrap() + 1)
+}
+
+#[tokio::test]
+async fn found_is_planted_in_random_combinations_of_odd_seeds() {
+    check_seeds(1).await;
+}
+
+#[tokio::test]
+async fn found_is_planted_in_random_combinations_of_even_seeds() {
+    check_seeds(0).await;
+}
+
+#[tokio::test]
 async fn every_fault_alone_is_found_alone() {
     for (seed, fault) in (1_000..).zip(Fault::LOUD.into_iter().chain(Fault::QUIET)) {
         check(seed, &Mix::only(fault)).await;

@@ -58,6 +58,7 @@ fn finding(kind: Kind, object_id: &str, action: Action) -> Finding {
         currency: String::new(),
         found_currency: String::new(),
         explains: Vec::new(),
+        target_state: None,
         expected_minor: None,
         found_minor: None,
         expected_state: None,

@@ -67,6 +67,7 @@ pub fn finding(kind: Kind, action: Action, effect: EffectKind, object_id: &str) 
         currency: "usd".into(),
         found_currency: String::new(),
         explains: Vec::new(),
+        target_state: None,
         expected_minor: None,
         found_minor: None,
         expected_state: None,
