@@ -5,7 +5,7 @@ use super::chain::{Ask, Chain, PartState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// SplitMix64.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {

@@ -1,1 +1,3 @@
 //! One integration binary: features are tested at the boundary.
+
+mod paging;
