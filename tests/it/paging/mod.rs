@@ -1,8 +1,11 @@
 //! From the provider's HTTP API to rows in the store, with the proof of what was read.
 
+#![expect(clippy::unwrap_used, reason = "what a test prepares fails by panicking")]
+
 mod client;
 mod field_cases;
 mod property;
+mod rereading;
 mod server;
 
 use recon::config::{Accounts, LimitSettings, ProviderSettings, Secret};
@@ -64,7 +67,7 @@ fn settings(base_url: &str) -> ProviderSettings {
         mode: "test".to_owned(),
         requests_per_second: 10_000,
         account_requests_per_second: 40_000,
-        settle_delay: Duration::from_secs(300),
+        settle_delay: Duration::from_mins(5),
         effects: BTreeSet::new(),
         event_types: None,
         intent: None,

@@ -2,6 +2,7 @@
 
 use super::server::{Fault, row};
 use super::*;
+use recon::store::{SliceStatus, StreamKey};
 
 /// `SplitMix64`.
 #[derive(Clone)]
@@ -71,6 +72,25 @@ fn script(
     }
 }
 
+/// After a kill: what the store calls closed is held.
+async fn check_closed_slices(bench: &Bench, list: &[Row], run: &RunContext) {
+    let key = StreamKey {
+        scope: bench.settings.scope(""),
+        stream: THINGS.name.to_owned(),
+        run_id: run.run_id.clone(),
+    };
+    // The slices first: a commit that was under way at the kill may still land, and rows are never taken back.
+    let slices = bench.store.slices(&key).await.unwrap();
+    let stored = bench.stored().await;
+    for slice in slices {
+        let range = Window { from_us: slice.from_us, until_us: slice.until_us };
+        for row in list.iter().filter(|row| range.contains(row.created * SECOND_US)) {
+            let is_held = slice.status != SliceStatus::Closed || stored.contains_key(&row.id);
+            assert!(is_held, "{row:?} is lost in {slice:?}");
+        }
+    }
+}
+
 /// One seed: pages with kills until a run gets to its end; says whether everything was covered.
 async fn check_seed(seed: u64) -> bool {
     let mut random = Random(seed);
@@ -85,7 +105,10 @@ async fn check_seed(seed: u64) -> bool {
         resume_of = Some(this.run_id.clone());
         let paged = tokio::select! {
             paged = bench.page(&this, from, until) => paged,
-            () = server.asked_at_least(kill_after), if attempt < 4 => continue,
+            () = server.asked_at_least(kill_after), if attempt < 4 => {
+                check_closed_slices(&bench, &list, &this).await;
+                continue;
+            }
         };
         match paged {
             Ok(paged) => {
