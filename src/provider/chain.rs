@@ -6,8 +6,7 @@
 //! proof that the slice was read to its end. The one thing to get right: `has_more = false` alone is no
 //! such proof after the first page; it is asked again by time.
 
-use std::collections::HashSet;
-use xxhash_rust::xxh3::xxh3_64;
+use super::sightings::{PageSeen, Sightings};
 
 /// Records of a page.
 pub(super) const PAGE_RECORDS: i64 = 100;
@@ -15,8 +14,6 @@ pub(super) const PAGE_RECORDS: i64 = 100;
 const SPLIT_PAGES_MIN: i64 = 3;
 /// After this many cursors that were not honoured, cursors are used only inside one second.
 const CURSOR_TROUBLES_MAX: u32 = 2;
-/// Other records of the same second that are tried as a cursor before that second is given up.
-const TIE_CURSORS_MAX: usize = 3;
 /// Empty pages with `has_more` that are asked again before the range is given up.
 const EMPTY_PAGES_MAX: u32 = 3;
 /// Ends that show less than is known and are asked again. More of them mean that records were deleted, if they
@@ -77,9 +74,8 @@ pub(super) struct Chain {
     next: Next,
     is_sorted: bool,
     by_time: bool,
-    oldest: Option<i64>,
-    /// Last ids of the oldest second, newest last.
-    tie_ids: Vec<String>,
+    seen: Sightings,
+    /// Cursors tried in place of lost ones in the oldest second.
     tie_cursors: usize,
     cursor_troubles: u32,
     /// Where the list last said to be over: oldest second and records known of it.
@@ -87,16 +83,6 @@ pub(super) struct Chain {
     /// Ends that showed fewer records of the oldest second than were known.
     short_ends: u32,
     empty_pages: u32,
-    /// Ids seen, hashed: a collision costs a request, never a record.
-    seen: HashSet<u64>,
-    /// Ids seen since the last request by time, and how many of them were new.
-    seen_in_sequence: HashSet<u64>,
-    new_in_sequence: usize,
-    /// No other cursor than the last record's was used in it; else its end proves nothing.
-    is_whole_sequence: bool,
-    /// Records known of the oldest second, and how many of them were shown since the last request by time.
-    oldest_known: usize,
-    oldest_shown: usize,
     seconds_per_page: Option<i64>,
     /// Where the list ended by its own word: nothing is older, it claims.
     ended_at: Option<i64>,
@@ -117,19 +103,12 @@ impl Chain {
             next: Next::Time { until },
             is_sorted: true,
             by_time: false,
-            oldest: None,
-            tie_ids: Vec::new(),
+            seen: Sightings::default(),
             tie_cursors: 0,
             cursor_troubles: 0,
             end_said: None,
             short_ends: 0,
-            oldest_known: 0,
-            oldest_shown: 0,
-            new_in_sequence: 0,
-            is_whole_sequence: true,
             empty_pages: 0,
-            seen: HashSet::new(),
-            seen_in_sequence: HashSet::new(),
             seconds_per_page: None,
             ended_at: None,
         }
@@ -164,18 +143,15 @@ impl Chain {
             Next::End => unreachable!("a page came for [{}, {}), which is read", self.from, self.until),
         };
         if !by_cursor {
-            self.seen_in_sequence.clear();
-            self.new_in_sequence = 0;
-            self.oldest_shown = 0;
-            self.is_whole_sequence = true;
+            self.seen.start_sequence();
         }
-        let seen_page = self.look_at(rows, by_cursor);
+        let page = self.look_at(rows, by_cursor);
         if let Some(last) = rows.last() {
             let span = rows[0].1 - last.1 + 1;
             let count = i64::try_from(rows.len()).unwrap_or(PAGE_RECORDS);
             self.seconds_per_page = Some((span.max(1) * PAGE_RECORDS / count).max(1));
         }
-        self.next = self.decide(rows, has_more, by_cursor, until, seen_page);
+        self.next = self.decide(rows, has_more, by_cursor, until, page);
         self.note_done();
         if self.next == Next::End {
             self.finish();
@@ -273,37 +249,15 @@ impl Chain {
         self.finish();
     }
 
-    fn look_at(&mut self, rows: &[(&str, i64)], by_cursor: bool) -> SeenPage {
-        let mut page = SeenPage { is_repeat: false, is_below: false };
-        let oldest_before = self.oldest;
-        let mut is_sorted = true;
-        for (index, (id, second)) in rows.iter().enumerate() {
-            let hash = xxh3_64(id.as_bytes());
-            page.is_repeat |= by_cursor && self.seen_in_sequence.contains(&hash);
-            let is_new = self.seen.insert(hash);
-            self.new_in_sequence += usize::from(is_new);
-            page.is_below |= *second < self.from;
-            is_sorted &= index == 0 || rows[index - 1].1 >= *second;
-            if self.oldest.is_none_or(|oldest| *second < oldest) {
-                self.oldest = Some(*second);
-                self.tie_ids.clear();
-                self.tie_cursors = 0;
-                (self.oldest_known, self.oldest_shown) = (0, 0);
-            }
-            if self.oldest == Some(*second) {
-                self.oldest_known += usize::from(is_new);
-                self.oldest_shown += 1;
-            }
-            if self.oldest == Some(*second) && self.tie_ids.last().is_none_or(|last| last != id) {
-                self.tie_ids.push((*id).to_owned());
-                if self.tie_ids.len() > TIE_CURSORS_MAX + 1 {
-                    self.tie_ids.remove(0);
-                }
-            }
+    fn look_at(&mut self, rows: &[(&str, i64)], by_cursor: bool) -> PageSeen {
+        let page = self.seen.page(rows, by_cursor);
+        if page.is_older {
+            (self.tie_cursors, self.short_ends) = (0, 0);
         }
-        self.seen_in_sequence.extend(rows.iter().map(|row| xxh3_64(row.0.as_bytes())));
-        let is_newer = rows.first().zip(oldest_before).is_some_and(|(first, oldest)| first.1 > oldest);
-        if !is_sorted || (by_cursor && is_newer && !page.is_repeat) {
+        if page.new > 0 {
+            self.empty_pages = 0;
+        }
+        if !page.is_in_order {
             self.note_disorder();
         }
         page
@@ -322,9 +276,9 @@ impl Chain {
         has_more: bool,
         by_cursor: bool,
         until: i64,
-        page: SeenPage,
+        page: PageSeen,
     ) -> Next {
-        if self.is_sorted && page.is_below {
+        if self.is_sorted && rows.iter().any(|row| row.1 < self.from) {
             return Next::End;
         }
         let Some((last_id, last_second)) = rows.last().copied() else {
@@ -351,37 +305,37 @@ impl Chain {
             self.give_up("provider_empty");
             return Next::End;
         }
-        self.time(self.oldest.map_or(until, |oldest| until.min(oldest + 1)))
+        self.time(self.seen.oldest.map_or(until, |oldest| until.min(oldest + 1)))
     }
 
     /// The list says that it is over. Believed on the only page, or when asking again by time shows what is known
     /// and nothing new.
     fn after_last_page(&mut self, by_cursor: bool, last_id: Option<&str>, until: i64) -> Next {
         let is_only_page = self.pages == 1 && !by_cursor;
-        let is_short =
-            self.oldest.is_some_and(|oldest| oldest < until) && self.oldest_shown < self.oldest_known;
+        let is_short = self.seen.oldest.is_some_and(|oldest| oldest < until)
+            && self.seen.oldest_shown < self.seen.oldest_known;
         self.short_ends += u32::from(is_short);
         if is_short && by_cursor && self.short_ends > SHORT_ENDS_MAX {
             self.give_up("provider_empty");
             return Next::End;
         }
-        let is_reliable = self.is_whole_sequence && !is_short;
-        let end = is_reliable.then_some((self.oldest.unwrap_or(self.until), self.oldest_known));
+        let is_reliable = !self.seen.is_patched_sequence && !is_short;
+        let end = is_reliable.then_some((self.seen.oldest.unwrap_or(self.until), self.seen.oldest_known));
         let is_said_again = std::mem::replace(&mut self.end_said, end) == end && is_reliable;
         let is_settled = is_said_again || (is_short && self.short_ends > SHORT_ENDS_MAX);
         let is_proven = match (self.is_sorted, last_id) {
-            (true, _) => is_only_page || (is_settled && self.new_in_sequence == 0),
+            (true, _) => is_only_page || (is_settled && self.seen.new_in_sequence == 0),
             (false, Some(_)) => is_only_page,
             (false, None) => true,
         };
         if is_proven {
-            self.ended_at = Some(self.oldest.unwrap_or(self.until));
+            self.ended_at = Some(self.seen.oldest.unwrap_or(self.until));
             return Next::End;
         }
         if let Some(id) = last_id.filter(|_| !self.is_sorted) {
             return Next::After { id: id.to_owned(), until };
         }
-        self.time(self.oldest.map_or(until, |oldest| until.min(oldest + 1)))
+        self.time(self.seen.oldest.map_or(until, |oldest| until.min(oldest + 1)))
     }
 
     /// The cursor was lost or not honoured: on by time; inside one second by another cursor; else that second
@@ -389,7 +343,7 @@ impl Chain {
     fn without_cursor(&mut self, until: i64) -> Next {
         self.cursor_troubles += 1;
         self.by_time |= self.cursor_troubles >= CURSOR_TROUBLES_MAX;
-        let Some(second) = self.oldest.filter(|_| self.is_sorted) else {
+        let Some(second) = self.seen.oldest.filter(|_| self.is_sorted) else {
             self.give_up(if self.is_sorted { "cursor_lost" } else { "unordered" });
             return Next::End;
         };
@@ -402,11 +356,9 @@ impl Chain {
             return Next::End;
         }
         self.tie_cursors += 1;
-        let other = self.tie_ids.len().checked_sub(1 + self.tie_cursors).and_then(|at| self.tie_ids.get(at));
-        if let Some(id) = other.filter(|_| self.tie_cursors <= TIE_CURSORS_MAX) {
-            self.seen_in_sequence.clear();
-            self.is_whole_sequence = false;
-            return Next::After { id: id.clone(), until };
+        if let Some(id) = self.seen.other_cursor(self.tie_cursors).map(str::to_owned) {
+            self.seen.patch_sequence();
+            return Next::After { id, until };
         }
         if (self.from..self.until).contains(&second) {
             self.gaps.push((second, second + 1, "cursor_lost"));
@@ -420,7 +372,7 @@ impl Chain {
     }
 
     fn note_done(&mut self) {
-        if let (true, Some(oldest)) = (self.is_sorted, self.oldest) {
+        if let (true, Some(oldest)) = (self.is_sorted, self.seen.oldest) {
             self.done_from = self.done_from.min((oldest + 1).max(self.from));
         }
     }
@@ -428,17 +380,6 @@ impl Chain {
     fn finish(&mut self) {
         self.next = Next::End;
         self.done_from = self.from;
-        self.seen = HashSet::new();
-        self.seen_in_sequence = HashSet::new();
-        self.tie_ids = Vec::new();
+        self.seen = Sightings::default();
     }
-}
-
-/// What a page showed.
-#[derive(Clone, Copy)]
-struct SeenPage {
-    /// Asked by cursor, it repeats what came before that cursor.
-    is_repeat: bool,
-    /// It reaches below the slice.
-    is_below: bool,
 }

@@ -5,7 +5,7 @@ use super::chain::{Ask, Chain, PartState};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The `SplitMix64` generator.
+/// `SplitMix64`.
 struct Random(u64);
 
 impl Random {

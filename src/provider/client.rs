@@ -278,18 +278,25 @@ impl Request<'_> {
     }
 }
 
-/// The root cause of a failed connection, without the URL.
+/// Whether a failed connection failed over TLS, and its root cause, without the URL.
 pub(super) fn root_cause(error: &reqwest::Error) -> (bool, String) {
-    let mut cause: &dyn Error = error;
-    let mut is_tls = false;
-    loop {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        is_tls |=
-            cause.is::<rustls::Error>() || inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>);
-        match cause.source() {
-            Some(next) => cause = next,
-            None => return (is_tls, cause.to_string()),
-        }
+    let mut cause: &(dyn Error + 'static) = error;
+    let is_tls = names_tls(cause);
+    while let Some(next) = inner_cause(cause) {
+        cause = next;
+    }
+    (is_tls, cause.to_string())
+}
+
+fn names_tls(error: &(dyn Error + 'static)) -> bool {
+    error.is::<rustls::Error>() || inner_cause(error).is_some_and(names_tls)
+}
+
+/// What an error wraps. An `io::Error` hides the error that it was made of from `source`.
+fn inner_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
     }
 }
 

@@ -18,6 +18,7 @@ mod limit;
 mod list_page;
 mod pager;
 mod progress;
+mod sightings;
 mod stream_pager;
 mod timing;
 mod wait;

@@ -44,7 +44,7 @@ pub struct Paged {
 /// Reads `window` of every stream of every account into the store.
 ///
 /// # Errors
-/// When the provider cannot be talked to at all (see [`FetchError`]) or the store cannot be written. What was
+/// When the provider cannot be talked to at all (see [`super::FetchError`]) or the store cannot be written. What was
 /// read until then is kept, and a run that resumes this one goes on from there.
 pub async fn page(
     store: &Store,

@@ -10,6 +10,7 @@ mod demo_world;
 mod docs;
 mod local_side;
 mod oracle;
+mod paging;
 mod report;
 mod report_publish;
 mod sample;
