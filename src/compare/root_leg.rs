@@ -48,6 +48,7 @@ pub(super) struct RootLeg {
     refunds: u64,
     refund_minor: i128,
     status: Option<u8>,
+    local_states: u64,
     refunded: Refunded,
     authorized_minor: Option<i64>,
 }
@@ -128,6 +129,8 @@ impl Leg for RootLeg {
         }
         if self.is_suspicious {
             sink.root(key.scope, key.text)?;
+        } else if self.status.is_some() && self.local_states == 0 {
+            sink.state_unseen(key.scope, key.text)?;
         }
         self.clear();
         Ok(())
@@ -144,6 +147,7 @@ impl RootLeg {
         self.refunds = 0;
         self.refund_minor = 0;
         self.status = None;
+        self.local_states = 0;
         self.refunded = Refunded::default();
         self.authorized_minor = None;
     }
@@ -230,6 +234,7 @@ impl RootLeg {
     /// the largest, the sum, or the sum of the refunds themselves.
     fn local_state(&mut self, mut cursor: Cursor<'_>) -> Result<()> {
         let (status, flags) = (cursor.byte()?, cursor.byte()?);
+        self.local_states += 1;
         self.is_suspicious |= self.status != Some(status);
         if flags & HAS_REFUNDED != 0 {
             let minor = cursor.signed()?;
