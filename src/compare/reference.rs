@@ -151,10 +151,10 @@ fn judge_event(
 
 fn is_clean(root_id: &str, group: &RootGroup<'_>) -> bool {
     let is_plain =
-        |row: &&LocalEffect| row.in_window && row.corrects_effect_id.is_empty() && row.amount_minor >= 0;
+        |row: &&LocalEffect| row.in_window && row.corrects_effect_id.is_empty() && row.amount_minor > 0;
     if group.notes > 0
         || !group.local.iter().all(is_plain)
-        || !group.provider.iter().all(|effect| effect.in_window && effect.amount_minor >= 0)
+        || !group.provider.iter().all(|effect| effect.in_window && effect.amount_minor > 0)
     {
         return false;
     }

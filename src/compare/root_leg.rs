@@ -164,7 +164,9 @@ impl RootLeg {
         let unit = &from_unit[..from_unit.len() - cursor.rest().len()];
         let (side, flags) = (cursor.byte()?, cursor.byte()?);
         let row = Row { amount_minor: cursor.signed()?, at_us: cursor.signed()? };
-        self.is_suspicious |= flags & IS_IN_WINDOW == 0 || flags & IS_CORRECTION != 0 || row.amount_minor < 0;
+        // A row without money is as good as none to some rules, so a person looks.
+        self.is_suspicious |=
+            flags & IS_IN_WINDOW == 0 || flags & IS_CORRECTION != 0 || row.amount_minor <= 0;
         if side == SIDE_PROVIDER {
             if kind == CREDIT && self.charge.is_empty() {
                 self.charge.extend_from_slice(object);
