@@ -2,7 +2,7 @@
 //! group is given in one pass, with state that does not grow with the group.
 
 use super::compact::{Keyed, open_prefix};
-use super::sorter::{Run, Sorter};
+use super::sorter::{Run, Sorter, reduce};
 use super::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
@@ -76,6 +76,7 @@ pub(super) struct Sink {
     /// Position of each scope number in the order of scopes.
     ranks: Arc<[u32]>,
     roots: Sorter,
+    unseen: Sorter,
     events: Sorter,
     record: Vec<u8>,
 }
@@ -83,14 +84,20 @@ pub(super) struct Sink {
 impl Sink {
     /// An empty sink that uses about `bytes_max` of memory.
     pub(super) fn new(ranks: Arc<[u32]>, spill: &Arc<Spill>, bytes_max: usize) -> Self {
-        let sorter = || Sorter::new(Arc::clone(spill), bytes_max / 2);
-        Self { ranks, roots: sorter(), events: sorter(), record: Vec::new() }
+        let sorter = || Sorter::new(Arc::clone(spill), bytes_max / 3);
+        Self { ranks, roots: sorter(), unseen: sorter(), events: sorter(), record: Vec::new() }
     }
 
     /// A root to load whole.
     pub(super) fn root(&mut self, scope: u32, root_id: &[u8]) -> Result<()> {
         self.open_record(scope, root_id);
         self.roots.push(&self.record)
+    }
+
+    /// A root whose only doubt is that no local status row of it was seen.
+    pub(super) fn state_unseen(&mut self, scope: u32, root_id: &[u8]) -> Result<()> {
+        self.open_record(scope, root_id);
+        self.unseen.push(&self.record)
     }
 
     /// An event that the inbox has and the provider does not list.
@@ -105,8 +112,35 @@ impl Sink {
         self.record.extend_from_slice(text);
     }
 
-    /// Runs of roots and runs of inbox-only events.
-    pub(super) fn finish(self) -> Result<(Vec<Run>, Vec<Run>)> {
-        Ok((self.roots.finish()?, self.events.finish()?))
+    /// The runs of everything.
+    pub(super) fn finish(self) -> Result<Found> {
+        let Self { roots, unseen, events, .. } = self;
+        Ok(Found { roots: roots.finish()?, unseen: unseen.finish()?, events: events.finish()? })
+    }
+}
+
+/// Sorted runs of what is suspicious.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) roots: Vec<Run>,
+    pub(super) unseen: Vec<Run>,
+    pub(super) events: Vec<Run>,
+}
+
+impl Found {
+    /// Adds another worker's.
+    pub(super) fn add(&mut self, other: Self) {
+        self.roots.extend(other.roots);
+        self.unseen.extend(other.unseen);
+        self.events.extend(other.events);
+    }
+
+    /// Merges runs until each list can be read at once.
+    pub(super) fn reduce(self, spill: &Arc<Spill>, bytes_max: usize) -> Result<Self> {
+        Ok(Self {
+            roots: reduce(self.roots, spill, bytes_max)?,
+            unseen: reduce(self.unseen, spill, bytes_max)?,
+            events: reduce(self.events, spill, bytes_max)?,
+        })
     }
 }

@@ -7,9 +7,9 @@ use super::compact::{Cursor, Keyed, split};
 use super::event_leg::EventLeg;
 use super::feed::Part;
 use super::intent_leg::IntentLeg;
-use super::leg::{Grouping, Leg, LegKind, Sink};
+use super::leg::{Found, Grouping, Leg, LegKind, Sink};
 use super::root_leg::RootLeg;
-use super::sorter::{Merge, Run, Sorter, reduce};
+use super::sorter::{Merge, Sorter, reduce};
 use super::spill::Spill;
 use super::suspicious::Suspicious;
 use super::totals::Totals;
@@ -30,27 +30,19 @@ pub(super) fn judge(shared: &Shared, scopes: Vec<Scope>, mut parts: Vec<Part>) -
     }
     let (scopes, ranks) = ranked(scopes);
     let next = AtomicUsize::new(0);
-    let outcomes: Vec<Result<(Vec<Run>, Vec<Run>)>> = std::thread::scope(|scope| {
+    let outcomes: Vec<Result<Found>> = std::thread::scope(|scope| {
         let work = || Worker::new(shared, Arc::clone(&ranks))?.run(shared, &parts, &next);
         let workers: Vec<_> = (0..shared.plan.threads).map(|_| scope.spawn(work)).collect();
         let lost = || Err(anyhow!("a worker of the comparison broke down"));
         workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| lost())).collect()
     });
-    let (mut roots, mut events) = (Vec::new(), Vec::new());
+    let mut found = Found::default();
     for outcome in outcomes {
-        let (worker_roots, worker_events) = outcome?;
-        roots.extend(worker_roots);
-        events.extend(worker_events);
+        found.add(outcome?);
     }
     let spill = Arc::new(Spill::create(&shared.folder)?);
     let bytes_max = shared.plan.load_bytes;
-    Ok(Suspicious::new(
-        scopes,
-        reduce(roots, &spill, bytes_max)?,
-        reduce(events, &spill, bytes_max)?,
-        bytes_max,
-        totals,
-    ))
+    Ok(Suspicious::new(scopes, found.reduce(&spill, bytes_max)?, bytes_max, totals))
 }
 
 /// Scopes in order, and the position of each scope number in it.
@@ -93,7 +85,7 @@ impl Worker {
         Ok(Self { sink, spill, arena: Vec::new(), index: Vec::new() })
     }
 
-    fn run(mut self, shared: &Shared, parts: &[Part], next: &AtomicUsize) -> Result<(Vec<Run>, Vec<Run>)> {
+    fn run(mut self, shared: &Shared, parts: &[Part], next: &AtomicUsize) -> Result<Found> {
         let partitions = shared.plan.partitions;
         loop {
             let place = next.fetch_add(1, Ordering::Relaxed);

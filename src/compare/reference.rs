@@ -11,7 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
-    pub(super) roots: BTreeSet<RootKey>,
+    pub(super) disagreeing: BTreeSet<RootKey>,
+    pub(super) state_unseen: BTreeSet<RootKey>,
     pub(super) inbox_only: BTreeSet<EventKey>,
     pub(super) totals: Totals,
 }
@@ -83,13 +84,16 @@ pub(super) fn compare(facts: &[Fact], covered: &BTreeMap<Scope, Vec<Window>>) ->
         judge_event(scope, event_id, group, covered.get(scope), &mut answer);
     }
     for ((scope, root_id), group) in roots {
+        let key = RootKey { scope, root_id: root_id.to_owned() };
         if !is_clean(root_id, &group) {
-            answer.roots.insert(RootKey { scope, root_id: root_id.to_owned() });
+            answer.disagreeing.insert(key);
+        } else if !group.provider_states.is_empty() && group.local_states.is_empty() {
+            answer.state_unseen.insert(key);
         }
     }
     for ((scope, _), of_intent) in intents.into_iter().filter(|(_, of_intent)| of_intent.len() > 1) {
         let keys = of_intent.iter().map(|root| RootKey { scope: scope.clone(), root_id: (*root).to_owned() });
-        answer.roots.extend(keys);
+        answer.disagreeing.extend(keys);
     }
     answer
 }
@@ -118,7 +122,7 @@ fn judge_event(
     let is_covered = |at: i64| covered.is_none_or(|ranges| ranges.iter().any(|range| range.contains(at)));
     let is_later = |at: i64| covered.is_none_or(|ranges| ranges.iter().any(|range| range.from_us <= at));
     let mut suspect = |root: &str| {
-        answer.roots.insert(RootKey { scope: scope.clone(), root_id: root.to_owned() });
+        answer.disagreeing.insert(RootKey { scope: scope.clone(), root_id: root.to_owned() });
     };
     let is_repeated = group.inbox.len() > 1;
     let is_unknown = is_repeated || group.inbox.iter().any(|row| is_covered(row.received_at_us));
@@ -147,10 +151,10 @@ fn judge_event(
 
 fn is_clean(root_id: &str, group: &RootGroup<'_>) -> bool {
     let is_plain =
-        |row: &&LocalEffect| row.in_window && row.corrects_effect_id.is_empty() && row.amount_minor >= 0;
+        |row: &&LocalEffect| row.in_window && row.corrects_effect_id.is_empty() && row.amount_minor > 0;
     if group.notes > 0
         || !group.local.iter().all(is_plain)
-        || !group.provider.iter().all(|effect| effect.in_window && effect.amount_minor >= 0)
+        || !group.provider.iter().all(|effect| effect.in_window && effect.amount_minor > 0)
     {
         return false;
     }

@@ -48,6 +48,7 @@ pub(super) struct RootLeg {
     refunds: u64,
     refund_minor: i128,
     status: Option<u8>,
+    local_states: u64,
     refunded: Refunded,
     authorized_minor: Option<i64>,
 }
@@ -128,6 +129,8 @@ impl Leg for RootLeg {
         }
         if self.is_suspicious {
             sink.root(key.scope, key.text)?;
+        } else if self.status.is_some() && self.local_states == 0 {
+            sink.state_unseen(key.scope, key.text)?;
         }
         self.clear();
         Ok(())
@@ -144,6 +147,7 @@ impl RootLeg {
         self.refunds = 0;
         self.refund_minor = 0;
         self.status = None;
+        self.local_states = 0;
         self.refunded = Refunded::default();
         self.authorized_minor = None;
     }
@@ -160,7 +164,9 @@ impl RootLeg {
         let unit = &from_unit[..from_unit.len() - cursor.rest().len()];
         let (side, flags) = (cursor.byte()?, cursor.byte()?);
         let row = Row { amount_minor: cursor.signed()?, at_us: cursor.signed()? };
-        self.is_suspicious |= flags & IS_IN_WINDOW == 0 || flags & IS_CORRECTION != 0 || row.amount_minor < 0;
+        // A row without money is as good as none to some rules, so a person looks.
+        self.is_suspicious |=
+            flags & IS_IN_WINDOW == 0 || flags & IS_CORRECTION != 0 || row.amount_minor <= 0;
         if side == SIDE_PROVIDER {
             if kind == CREDIT && self.charge.is_empty() {
                 self.charge.extend_from_slice(object);
@@ -230,6 +236,7 @@ impl RootLeg {
     /// the largest, the sum, or the sum of the refunds themselves.
     fn local_state(&mut self, mut cursor: Cursor<'_>) -> Result<()> {
         let (status, flags) = (cursor.byte()?, cursor.byte()?);
+        self.local_states += 1;
         self.is_suspicious |= self.status != Some(status);
         if flags & HAS_REFUNDED != 0 {
             let minor = cursor.signed()?;

@@ -1,6 +1,7 @@
 //! What comparing found suspicious, read from disk in order.
 
 use super::compact::damaged;
+use super::leg::Found;
 use super::sorter::{Merge, Run};
 use super::totals::Totals;
 use crate::record::{EventKey, Scope};
@@ -21,21 +22,14 @@ pub struct RootKey {
 #[derive(Debug)]
 pub struct Suspicious {
     scopes: Vec<Scope>,
-    roots: Vec<Run>,
-    events: Vec<Run>,
+    found: Found,
     bytes_max: usize,
     totals: Totals,
 }
 
 impl Suspicious {
-    pub(super) const fn new(
-        scopes: Vec<Scope>,
-        roots: Vec<Run>,
-        events: Vec<Run>,
-        bytes_max: usize,
-        totals: Totals,
-    ) -> Self {
-        Self { scopes, roots, events, bytes_max, totals }
+    pub(super) const fn new(scopes: Vec<Scope>, found: Found, bytes_max: usize, totals: Totals) -> Self {
+        Self { scopes, found, bytes_max, totals }
     }
 
     /// Sums and counts of everything that was added.
@@ -44,12 +38,35 @@ impl Suspicious {
         &self.totals
     }
 
-    /// Suspicious roots by (scope, root id), each once.
+    /// All suspicious roots by (scope, root id), each once: those that disagree and those whose local
+    /// status was not seen.
     ///
     /// # Errors
     /// When the spill folder cannot be read; the items too.
     pub fn roots(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
-        let keys = Keys::open(&self.roots, self.bytes_max)?;
+        self.root_keys(&[self.found.roots.as_slice(), &self.found.unseen].concat())
+    }
+
+    /// Only the suspicious roots about which something that was added gives a doubt.
+    ///
+    /// # Errors
+    /// When the spill folder cannot be read; the items too.
+    pub fn disagreeing(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
+        self.root_keys(&self.found.roots)
+    }
+
+    /// Only the roots that agree in everything that was added, but whose local status row was not
+    /// among it: one that last changed outside of the window may be stale. A root without any local
+    /// status row at all is clean, so asking for these rows by id spares loading most of them whole.
+    ///
+    /// # Errors
+    /// When the spill folder cannot be read; the items too.
+    pub fn state_unseen(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
+        self.root_keys(&self.found.unseen)
+    }
+
+    fn root_keys<'a>(&'a self, runs: &[Run]) -> Result<impl Iterator<Item = Result<RootKey>> + use<'a>> {
+        let keys = Keys::open(runs, self.bytes_max)?;
         Ok(keys.map(|key| {
             let (rank, root_id) = key?;
             Ok(RootKey { scope: self.scope(rank)?, root_id })
@@ -62,7 +79,7 @@ impl Suspicious {
     /// # Errors
     /// When the spill folder cannot be read; the items too.
     pub fn inbox_only(&self) -> Result<impl Iterator<Item = Result<EventKey>>> {
-        let keys = Keys::open(&self.events, self.bytes_max)?;
+        let keys = Keys::open(&self.found.events, self.bytes_max)?;
         Ok(keys.map(|key| {
             let (rank, event_id) = key?;
             Ok(EventKey { scope: self.scope(rank)?, event_id })

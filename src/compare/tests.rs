@@ -7,7 +7,7 @@ use crate::record::{
     Alias, EffectKind, Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Note, NoteKind,
     ProviderEffect, ProviderEvent, ProviderState, Scope, Status, Tracks, Window,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A seeded source of random numbers (splitmix64).
@@ -53,7 +53,7 @@ fn payment(scope: &Scope, number: u64, random: &mut Random) -> Vec<Fact> {
     let mut facts = Vec::new();
     let mut effects = vec![(EffectKind::Credit, charge, amount, 0)];
     for part in 0..random.pick(&[0, 0, 1, 3_i64]) {
-        effects.push((EffectKind::Refund, format!("re_{number}_{part}"), part % 2, 10 + part));
+        effects.push((EffectKind::Refund, format!("re_{number}_{part}"), 1 + part % 2, 10 + part));
     }
     if random.one_in(5) {
         effects.push((EffectKind::DisputeWithdrawn, format!("dp_{number}"), amount, 20));
@@ -89,6 +89,15 @@ fn payment(scope: &Scope, number: u64, random: &mut Random) -> Vec<Fact> {
             corrects_effect_id: String::new(),
             in_window: true,
         }));
+    }
+    for (event, tracks, wanted) in
+        [("a", Tracks::State, true), ("b", Tracks::Nothing, true), ("c", Tracks::Nothing, false)]
+    {
+        let event = format!("evt_{number}_{event}");
+        facts.push(Fact::ProviderEvent(provider_event(scope, &root, &event, wanted, tracks)));
+        if wanted {
+            facts.push(Fact::InboxEvent(inbox_event(scope, &event, at_us)));
+        }
     }
     let status = random.pick(&Status::ALL);
     let word = if random.one_in(2) { Some(refunded) } else { None };
@@ -139,9 +148,9 @@ fn inbox_event(scope: &Scope, event: &str, received_at_us: i64) -> InboxEvent {
 }
 
 /// Breaks one fact in one way; the other facts stay.
-fn break_one(fact: &mut Fact, scopes: &[Scope], random: &mut Random) {
+fn break_one(fact: &mut Fact, scopes: &[Scope], minors: &[i64], random: &mut Random) {
     let id = random.pick(&["", "pi_1", "pi_2", "ch_1", "re_1_0", "evt_ch_1", "é", "pi_1\u{0}"]).to_owned();
-    let minor = random.pick(&[0, 1, -1, 100, i64::MAX, i64::MIN]);
+    let minor = random.pick(minors);
     let at_us = random.pick(&[0, 1_000, 1_010, 1_020, 5_000, i64::MIN, i64::MAX]);
     let what = random.below(8);
     match fact {
@@ -205,7 +214,7 @@ fn scopes() -> Vec<Scope> {
 }
 
 /// Random facts: mostly clean payments, some broken, some repeated.
-fn random_facts(seed: u64, payments: u64) -> Vec<Fact> {
+fn random_facts(seed: u64, payments: u64, minors: &[i64]) -> Vec<Fact> {
     let mut random = Random(seed);
     let scopes = scopes();
     let mut facts = Vec::new();
@@ -217,7 +226,7 @@ fn random_facts(seed: u64, payments: u64) -> Vec<Fact> {
                 match random.below(4) {
                     0 => drop(of_payment.remove(place)),
                     1 => of_payment.push(of_payment[place].clone()),
-                    _ => break_one(&mut of_payment[place], &scopes, &mut random),
+                    _ => break_one(&mut of_payment[place], &scopes, minors, &mut random),
                 }
             }
         }
@@ -246,6 +255,7 @@ fn covered() -> BTreeMap<Scope, Vec<Window>> {
     BTreeMap::from([(scopes[0].clone(), ranges), (scopes[1].clone(), Vec::new())])
 }
 
+const MINORS: [i64; 6] = [0, 1, -1, 100, i64::MAX, i64::MIN];
 const TINY: usize = 1;
 const NORMAL: usize = 256 << 20;
 
@@ -271,11 +281,19 @@ fn run(facts: &[Fact], memory_bytes_max: usize, threads: usize, hash: Hash) -> A
 
 fn answer_of(suspicious: &Suspicious) -> Answer {
     let roots: Vec<_> = suspicious.roots().unwrap().map(Result::unwrap).collect();
+    let disagreeing: Vec<_> = suspicious.disagreeing().unwrap().map(Result::unwrap).collect();
+    let state_unseen: Vec<_> = suspicious.state_unseen().unwrap().map(Result::unwrap).collect();
+    assert!(
+        disagreeing.is_sorted_by(|one, next| one < next) && state_unseen.is_sorted_by(|one, next| one < next)
+    );
+    let both: BTreeSet<_> = disagreeing.iter().chain(&state_unseen).cloned().collect();
+    assert_eq!(roots, both.into_iter().collect::<Vec<_>>(), "all roots are the two parts");
     let inbox_only: Vec<_> = suspicious.inbox_only().unwrap().map(Result::unwrap).collect();
     assert!(roots.is_sorted_by(|one, next| one < next), "roots are sorted and come once");
     assert!(inbox_only.is_sorted_by(|one, next| one < next), "events are sorted and come once");
     Answer {
-        roots: roots.into_iter().collect(),
+        disagreeing: disagreeing.into_iter().collect(),
+        state_unseen: state_unseen.into_iter().collect(),
         inbox_only: inbox_only.into_iter().collect(),
         totals: suspicious.totals().clone(),
     }
@@ -284,9 +302,9 @@ fn answer_of(suspicious: &Suspicious) -> Answer {
 #[test]
 fn engine_and_reference_agree_whatever_the_memory_threads_and_order() {
     for seed in 0..40 {
-        let mut facts = random_facts(seed, if seed == 0 { 3_000 } else { 60 });
+        let mut facts = random_facts(seed, if seed == 0 { 3_000 } else { 60 }, &MINORS);
         let expected = compare(&facts, &covered());
-        assert!(!expected.roots.is_empty(), "seed {seed}");
+        assert!(!expected.disagreeing.is_empty(), "seed {seed}");
         let mut random = Random(seed);
         for memory in [TINY, NORMAL] {
             for threads in [1, 2, 4] {
@@ -303,14 +321,19 @@ fn clean_payments_are_clean() {
     let (mut random, scope) = (Random(7), Scope::new("stripe", "", "live"));
     let facts: Vec<Fact> = (0..500).flat_map(|number| payment(&scope, number, &mut random)).collect();
     let found = run(&facts, NORMAL, 2, xxh3_64);
-    assert_eq!((found.roots.len(), found.inbox_only.len()), (0, 0), "{:?}", found.roots);
+    assert_eq!(
+        (found.disagreeing.len(), found.state_unseen.len(), found.inbox_only.len()),
+        (0, 0, 0),
+        "{:?}",
+        found.disagreeing
+    );
     assert!(found.totals.sums.values().all(|sums| sums.provider_minor == sums.local_minor));
 }
 
 #[test]
 fn a_hash_that_always_collides_changes_nothing() {
     for (seed, hash) in [(3, (|_| 0) as Hash), (4, |_| u64::MAX), (5, |key| key.len() as u64)] {
-        let facts = random_facts(seed, 400);
+        let facts = random_facts(seed, 400, &MINORS);
         let expected = compare(&facts, &covered());
         for memory in [TINY, NORMAL] {
             assert_eq!(run(&facts, memory, 2, hash), expected, "seed {seed}, memory {memory}");
@@ -357,10 +380,10 @@ fn a_hot_object_is_judged_in_any_memory() {
         |fact| !matches!(fact, Fact::LocalEffect(effect) if effect.kind == EffectKind::DisputeWithdrawn),
     );
     for memory in [TINY, NORMAL] {
-        assert_eq!(run(&facts, memory, 2, xxh3_64).roots.len(), 0, "memory {memory}");
+        assert_eq!(run(&facts, memory, 2, xxh3_64).disagreeing.len(), 0, "memory {memory}");
         let repeated = facts[facts.len() - 2].clone();
         facts.push(repeated);
-        assert_eq!(run(&facts, memory, 2, xxh3_64).roots.len(), 1, "memory {memory}");
+        assert_eq!(run(&facts, memory, 2, xxh3_64).disagreeing.len(), 1, "memory {memory}");
         facts.pop();
     }
 }
