@@ -27,7 +27,9 @@ pub(super) fn currency_mismatch(unit: &Unit) -> Option<Finding> {
         expected_minor: Some(expected - right),
         found_minor: Some(found),
         action: Action::Review,
-        note: format!("the provider has {expected} {currency}, the books have {also}{found} {found_currency}"),
+        note: format!(
+            "the provider has {expected} {currency}, the books have {also}{found} {found_currency}"
+        ),
         ..Finding::on_unit(Kind::CurrencyMismatch, unit)
     })
 }

@@ -37,9 +37,8 @@ impl Intents {
     /// their charge here: what was given back is set against the latest charges first, as far as it
     /// covers them whole. The group must hold each effect once.
     pub fn add(&mut self, scope: &Scope, root_id: &str, group: &Group) {
-        let of_kind = |kind: EffectKind| {
-            group.provider_effects.iter().filter(move |effect| effect.kind == kind)
-        };
+        let of_kind =
+            |kind: EffectKind| group.provider_effects.iter().filter(move |effect| effect.kind == kind);
         let mut given_back: BTreeMap<&str, i64> = BTreeMap::new();
         for refund in of_kind(EffectKind::Refund) {
             *given_back.entry(&refund.currency).or_default() += refund.amount_minor;

@@ -27,8 +27,8 @@ pub(super) fn duplicate_effect(unit: &Unit) -> Option<Finding> {
     event_ids.sort();
     event_ids.dedup();
     let named: BTreeSet<&str> = unit.rows.iter().map(|row| row.effect_id.as_str()).collect();
-    let is_reversible = named.len() == unit.rows.len()
-        && doubled.iter().all(|row| row.net_minor == row.booked_minor);
+    let is_reversible =
+        named.len() == unit.rows.len() && doubled.iter().all(|row| row.net_minor == row.booked_minor);
     Some(Finding {
         effect_ids: kept.iter().take(1).chain(&doubled).map(|row| row.effect_id.clone()).collect(),
         event_ids,

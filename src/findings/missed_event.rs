@@ -65,10 +65,7 @@ impl StateEvents {
         let inbox = group.inbox();
         let said = |event: &ProviderEvent| inbox.get(event.event_id.as_str()).copied();
         let own = || group.provider_events.iter().filter(|event| event.root_id == root_id);
-        let newest_held = own()
-            .filter(|event| said(event).is_some())
-            .map(|event| event.created_us)
-            .max();
+        let newest_held = own().filter(|event| said(event).is_some()).map(|event| event.created_us).max();
         for event in own().filter(|event| event.tracks == Tracks::State && event.wanted) {
             let is_overtaken = newest_held.is_some_and(|held_us| held_us > event.created_us);
             if is_overtaken || !context.window.contains(event.created_us) {

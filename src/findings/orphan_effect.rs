@@ -22,8 +22,7 @@ pub(super) fn orphan_effects(context: &Context, unit: &Unit) -> Vec<Finding> {
     let booked = unit.totals.iter().enumerate().map(|(index, (currency, (_, found_minor)))| {
         let rows: Vec<&Row> = unit.rows.iter().filter(|row| row.currency == *currency).collect();
         // What the window cuts of a currency with nothing left in it goes with the first finding.
-        let explained =
-            |(found, _): &&(String, i64)| found == currency || (index == 0 && !is_booked(found));
+        let explained = |(found, _): &&(String, i64)| found == currency || (index == 0 && !is_booked(found));
         Finding {
             cause: if unit.is_object_known { "effect_unknown" } else { "object_unknown" }.to_owned(),
             severity: if context.was_asked { Severity::Critical } else { Severity::Minor },
