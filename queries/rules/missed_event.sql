@@ -7,7 +7,7 @@
 -- (`settled` = 1), and no `local_effect` of the object has anything left. For statuses: `local_state` is
 -- behind `provider_state`. An event that never came although its effect is booked is no row here.
 --
--- Steps `astray` to `unit` are the same text in every rule about money; read them once.
+-- Steps `astray` to `judged_unit` are the same text in every rule about money; read them once.
 with
 -- Local rows that name an event of another payment (and none of their own), and that payment.
 astray as (
@@ -51,52 +51,68 @@ placed as (
         and home.effect_id
             = case when booked.corrects_effect_id = '' then booked.effect_id else booked.corrects_effect_id end
 ),
--- Both sides' signed totals per object, effect kind and currency: over all time, and inside the window.
+-- Both sides' signed totals per object, effect kind and currency, over all time and inside the window. Events
+-- that announce an effect add a line without money.
 amount as (
     select provider, account, mode, root_id, object_id, kind, currency,
         sum(expected_minor) as expected_minor, sum(found_minor) as found_minor,
-        sum(astray_minor) as astray_minor, sum(lines) as lines, max(in_window) as in_window,
+        sum(astray_minor) as astray_minor, sum(lines) as lines,
         sum(in_window * expected_minor) as expected_in_minor,
-        sum(in_window * (found_minor + astray_minor)) as found_in_minor
+        sum(in_window * (found_minor + astray_minor)) as found_in_minor,
+        max(in_window) as in_window, max(is_announced) as is_announced
     from (
         select provider, account, mode, root_id, object_id, kind, currency, in_window,
             amount_minor * case when kind in ('credit', 'dispute_reinstated') then 1 else -1 end
                 as expected_minor,
-            0 as found_minor, 0 as astray_minor, 0 as lines
+            0 as found_minor, 0 as astray_minor, 0 as lines, 0 as is_announced
         from provider_effect
         union all
         select provider, account, mode, root_id, object_id, kind, currency, in_window,
             0, (1 - is_astray) * signed_minor, is_astray * signed_minor,
-            case when is_astray = 0 and corrects_effect_id = '' then 1 else 0 end
+            case when is_astray = 0 and corrects_effect_id = '' then 1 else 0 end, 0
         from placed
+        union all
+        select provider, account, mode, root_id, object_id, tracks, '', 0, 0, 0, 0, 0, 1
+        from provider_event
+        where tracks not in ('', 'state')
     ) as sides
     group by provider, account, mode, root_id, object_id, kind, currency
 ),
--- Events that announce an effect, per object and effect kind; all of them lie inside the window.
-announced as (
-    select distinct provider, account, mode, root_id, object_id, tracks as kind
-    from provider_event
-    where tracks not in ('', 'state')
-),
--- One row per object and effect kind that touches the window: which sides have it, and whether they agree.
+-- Beside each amount, what holds of its object and effect kind (its unit) as a whole.
 unit as (
-    select amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind,
-        max(case when expected_minor <> 0 then 1 else 0 end) as has_provider,
-        max(case when found_minor <> 0 then 1 else 0 end) as has_local,
-        max(case when astray_minor <> 0 then 1 else 0 end) as has_astray,
-        max(case when expected_minor <> found_minor then 1 else 0 end) as differs,
-        sum(case when expected_minor <> 0 or found_minor <> 0 then 1 else 0 end) as currencies,
-        sum(lines) as lines,
+    select amount.*,
+        max(case when expected_minor <> 0 then 1 else 0 end) over same_unit as has_provider,
+        max(case when found_minor <> 0 then 1 else 0 end) over same_unit as has_local,
+        max(case when astray_minor <> 0 then 1 else 0 end) over same_unit as has_astray,
+        max(case when expected_minor <> found_minor then 1 else 0 end) over same_unit as differs,
+        sum(case when expected_minor <> 0 or found_minor <> 0 then 1 else 0 end) over same_unit as currencies,
+        sum(lines) over same_unit as unit_lines,
+        max(is_announced) over same_unit as has_event,
+        case when max(in_window) over same_unit + max(is_announced) over same_unit > 0 then 1 else 0 end
+            as touches_window,
         coalesce(
-            min(case when expected_minor <> 0 then currency end),
-            min(case when found_minor <> 0 then currency end),
-            min(case when astray_minor <> 0 then currency end)
-        ) as currency,
-        min(case when expected_in_minor <> found_in_minor then currency end) as cut_currency
+            min(case when expected_minor <> 0 then currency end) over same_unit,
+            min(case when found_minor <> 0 then currency end) over same_unit,
+            min(case when astray_minor <> 0 then currency end) over same_unit
+        ) as unit_currency,
+        min(case when expected_in_minor <> found_in_minor then currency end) over same_unit as cut_currency
     from amount
-    left join announced using (provider, account, mode, root_id, object_id, kind)
-    group by amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind
-    having max(amount.in_window) = 1 or max(announced.kind) is not null
+    window same_unit as (partition by provider, account, mode, root_id, object_id, kind)
+),
+-- What a unit is: one thing only, and in this order, so that one cause gives one finding.
+judged_unit as (
+    select unit.*,
+        case
+            when touches_window = 0 then 'outside'
+            when has_astray = 1 then 'misattributed'
+            when differs = 0 and cut_currency is not null then 'cut'
+            when differs = 0 then 'agreed'
+            when has_local = 0 then 'missing'
+            when has_provider = 0 then 'orphan'
+            when currencies > 1 then 'mixed'
+            else 'differing'
+        end as verdict
+    from unit
 ),
 -- The inbox's word on each event. Where it has an event twice the most advanced status counts.
 inbox as (
@@ -152,8 +168,8 @@ expected as (
 -- Payments with an effect that one side lacks: a status that lags there follows from it.
 explained as (
     select distinct provider, account, mode, root_id
-    from unit
-    where has_astray = 1 or (differs = 1 and has_provider + has_local = 1)
+    from judged_unit
+    where verdict in ('misattributed', 'missing', 'orphan')
 ),
 -- Local statuses of all other payments, beside the provider's.
 judged as (
@@ -190,10 +206,10 @@ moved_object as (
     select distinct provider, account, mode, root_id, object_id from provider_effect
 ),
 failed_refund as (
-    select distinct announced.provider, announced.account, announced.mode, announced.root_id
-    from announced
+    select distinct said.provider, said.account, said.mode, said.root_id
+    from provider_event as said
     left join moved_object using (provider, account, mode, root_id, object_id)
-    where announced.kind = 'refund' and moved_object.object_id is null
+    where said.tracks = 'refund' and said.object_id <> said.root_id and moved_object.object_id is null
 ),
 -- Statuses behind the provider's, or left over from before such a way back. A manual change that is newer
 -- than the provider's word is a person's, and an attempt that the books gave up early is no disagreement.
@@ -272,13 +288,14 @@ without_money as (
 )
 select
     'missed_event' as kind, case when has_missed = 1 then '' else 'not_subscribed' end as cause,
-    unit.provider, unit.account, unit.mode, unit.object_id, unit.kind as effect, unit.currency,
-    cast(amount.expected_minor as bigint) as expected_minor, cast(amount.found_minor as bigint) as found_minor,
+    judged_unit.provider, judged_unit.account, judged_unit.mode, judged_unit.object_id,
+    judged_unit.kind as effect, judged_unit.currency,
+    cast(judged_unit.expected_minor as bigint) as expected_minor,
+    cast(judged_unit.found_minor as bigint) as found_minor,
     '' as expected_state, '' as found_state
-from unit
-join amount using (provider, account, mode, root_id, object_id, kind, currency)
+from judged_unit
 join delivery using (provider, account, mode, root_id, object_id, kind)
-where unit.has_astray = 0 and unit.has_provider = 1 and unit.has_local = 0
+where verdict = 'missing' and currency = unit_currency
     and has_retried = 0 and has_evidence = 0 and (has_set_aside = 0 or has_missed = 1)
 union all
 select

@@ -5,7 +5,7 @@
 -- Proof: `local_effect` rows of the object with something left, and no amount in `provider_effect`.
 -- `found_minor` is what is booked, signed as it moves the balance.
 --
--- Steps `astray` to `unit` are the same text in every rule about money; read them once.
+-- Steps `astray` to `judged_unit` are the same text in every rule about money; read them once.
 with
 -- Local rows that name an event of another payment (and none of their own), and that payment.
 astray as (
@@ -49,52 +49,68 @@ placed as (
         and home.effect_id
             = case when booked.corrects_effect_id = '' then booked.effect_id else booked.corrects_effect_id end
 ),
--- Both sides' signed totals per object, effect kind and currency: over all time, and inside the window.
+-- Both sides' signed totals per object, effect kind and currency, over all time and inside the window. Events
+-- that announce an effect add a line without money.
 amount as (
     select provider, account, mode, root_id, object_id, kind, currency,
         sum(expected_minor) as expected_minor, sum(found_minor) as found_minor,
-        sum(astray_minor) as astray_minor, sum(lines) as lines, max(in_window) as in_window,
+        sum(astray_minor) as astray_minor, sum(lines) as lines,
         sum(in_window * expected_minor) as expected_in_minor,
-        sum(in_window * (found_minor + astray_minor)) as found_in_minor
+        sum(in_window * (found_minor + astray_minor)) as found_in_minor,
+        max(in_window) as in_window, max(is_announced) as is_announced
     from (
         select provider, account, mode, root_id, object_id, kind, currency, in_window,
             amount_minor * case when kind in ('credit', 'dispute_reinstated') then 1 else -1 end
                 as expected_minor,
-            0 as found_minor, 0 as astray_minor, 0 as lines
+            0 as found_minor, 0 as astray_minor, 0 as lines, 0 as is_announced
         from provider_effect
         union all
         select provider, account, mode, root_id, object_id, kind, currency, in_window,
             0, (1 - is_astray) * signed_minor, is_astray * signed_minor,
-            case when is_astray = 0 and corrects_effect_id = '' then 1 else 0 end
+            case when is_astray = 0 and corrects_effect_id = '' then 1 else 0 end, 0
         from placed
+        union all
+        select provider, account, mode, root_id, object_id, tracks, '', 0, 0, 0, 0, 0, 1
+        from provider_event
+        where tracks not in ('', 'state')
     ) as sides
     group by provider, account, mode, root_id, object_id, kind, currency
 ),
--- Events that announce an effect, per object and effect kind; all of them lie inside the window.
-announced as (
-    select distinct provider, account, mode, root_id, object_id, tracks as kind
-    from provider_event
-    where tracks not in ('', 'state')
-),
--- One row per object and effect kind that touches the window: which sides have it, and whether they agree.
+-- Beside each amount, what holds of its object and effect kind (its unit) as a whole.
 unit as (
-    select amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind,
-        max(case when expected_minor <> 0 then 1 else 0 end) as has_provider,
-        max(case when found_minor <> 0 then 1 else 0 end) as has_local,
-        max(case when astray_minor <> 0 then 1 else 0 end) as has_astray,
-        max(case when expected_minor <> found_minor then 1 else 0 end) as differs,
-        sum(case when expected_minor <> 0 or found_minor <> 0 then 1 else 0 end) as currencies,
-        sum(lines) as lines,
+    select amount.*,
+        max(case when expected_minor <> 0 then 1 else 0 end) over same_unit as has_provider,
+        max(case when found_minor <> 0 then 1 else 0 end) over same_unit as has_local,
+        max(case when astray_minor <> 0 then 1 else 0 end) over same_unit as has_astray,
+        max(case when expected_minor <> found_minor then 1 else 0 end) over same_unit as differs,
+        sum(case when expected_minor <> 0 or found_minor <> 0 then 1 else 0 end) over same_unit as currencies,
+        sum(lines) over same_unit as unit_lines,
+        max(is_announced) over same_unit as has_event,
+        case when max(in_window) over same_unit + max(is_announced) over same_unit > 0 then 1 else 0 end
+            as touches_window,
         coalesce(
-            min(case when expected_minor <> 0 then currency end),
-            min(case when found_minor <> 0 then currency end),
-            min(case when astray_minor <> 0 then currency end)
-        ) as currency,
-        min(case when expected_in_minor <> found_in_minor then currency end) as cut_currency
+            min(case when expected_minor <> 0 then currency end) over same_unit,
+            min(case when found_minor <> 0 then currency end) over same_unit,
+            min(case when astray_minor <> 0 then currency end) over same_unit
+        ) as unit_currency,
+        min(case when expected_in_minor <> found_in_minor then currency end) over same_unit as cut_currency
     from amount
-    left join announced using (provider, account, mode, root_id, object_id, kind)
-    group by amount.provider, amount.account, amount.mode, amount.root_id, amount.object_id, amount.kind
-    having max(amount.in_window) = 1 or max(announced.kind) is not null
+    window same_unit as (partition by provider, account, mode, root_id, object_id, kind)
+),
+-- What a unit is: one thing only, and in this order, so that one cause gives one finding.
+judged_unit as (
+    select unit.*,
+        case
+            when touches_window = 0 then 'outside'
+            when has_astray = 1 then 'misattributed'
+            when differs = 0 and cut_currency is not null then 'cut'
+            when differs = 0 then 'agreed'
+            when has_local = 0 then 'missing'
+            when has_provider = 0 then 'orphan'
+            when currencies > 1 then 'mixed'
+            else 'differing'
+        end as verdict
+    from unit
 ),
 -- Payments of which the provider has any record.
 known as (
@@ -107,11 +123,11 @@ known as (
 select
     'orphan_effect' as kind,
     case when known.root_id is null then 'object_unknown' else 'effect_unknown' end as cause,
-    unit.provider, unit.account, unit.mode, unit.object_id, unit.kind as effect, amount.currency,
-    cast(0 as bigint) as expected_minor, cast(amount.found_minor as bigint) as found_minor,
+    judged_unit.provider, judged_unit.account, judged_unit.mode, judged_unit.object_id,
+    judged_unit.kind as effect, judged_unit.currency,
+    cast(0 as bigint) as expected_minor, cast(judged_unit.found_minor as bigint) as found_minor,
     '' as expected_state, '' as found_state
-from unit
-join amount using (provider, account, mode, root_id, object_id, kind)
+from judged_unit
 left join known using (provider, account, mode, root_id)
-where unit.has_astray = 0 and unit.has_provider = 0 and unit.has_local = 1 and amount.found_minor <> 0
+where judged_unit.verdict = 'orphan' and judged_unit.found_minor <> 0
 order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;

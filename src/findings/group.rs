@@ -36,50 +36,43 @@ pub struct Group {
 impl Group {
     /// Rewrites object ids so that a local row and an event name the very unit that they mean.
     ///
-    /// A row or event that names the payment (rather than a part of it) means: the only effect of
-    /// that kind, where there is one; all effects of that kind together, under the root's id, where
-    /// there are several. Doing it twice changes nothing.
+    /// A row or event that names the payment (rather than a part of it) means the only effect of that
+    /// kind, where there is one; else all effects of that kind together, under the root's id. Where the
+    /// books have such a row and the provider several effects, these are compared as one. Doing it twice
+    /// changes nothing.
     pub fn normalise(&mut self, root_id: &str) {
         for kind in EffectKind::ALL {
-            let anchors: BTreeSet<String> = self
-                .provider_effects
-                .iter()
-                .filter(|effect| effect.kind == kind)
-                .map(|effect| effect.object_id.clone())
-                .collect();
-            let parts = &self.parts;
-            let names_payment = |id: &str| !anchors.contains(id) && !parts.contains(id);
-            let loose_rows = self
-                .local_effects
-                .iter()
-                .any(|row| row.kind == kind && row.root_id == root_id && names_payment(&row.object_id));
-            let target = match anchors.len() {
-                0 => continue,
-                1 => anchors.first().cloned().unwrap_or_default(),
-                _ if loose_rows => root_id.to_owned(),
-                _ => String::new(),
-            };
-            let merges = anchors.len() > 1;
-            if merges && target.is_empty() {
-                continue;
+            self.normalise_kind(root_id, kind);
+        }
+    }
+
+    fn normalise_kind(&mut self, root_id: &str, kind: EffectKind) {
+        let effects = || self.provider_effects.iter().filter(|effect| effect.kind == kind);
+        let anchors: BTreeSet<String> = effects().map(|effect| effect.object_id.clone()).collect();
+        let parts = &self.parts;
+        let names_payment = |id: &str| !anchors.contains(id) && !parts.contains(id);
+        let is_own = |row: &LocalEffect| row.kind == kind && row.root_id == root_id;
+        let has_loose_row = self.local_effects.iter().any(|row| is_own(row) && names_payment(&row.object_id));
+        let is_merged = anchors.len() > 1 && has_loose_row;
+        let target = match (anchors.first(), anchors.len()) {
+            (Some(only), 1) => only.clone(),
+            _ => root_id.to_owned(),
+        };
+        let moves = |id: &str| (is_merged && anchors.contains(id)) || names_payment(id);
+        for row in self.local_effects.iter_mut().filter(|row| is_own(row)) {
+            if moves(&row.object_id) {
+                row.object_id.clone_from(&target);
             }
-            let moved = |id: &str| (merges && anchors.contains(id)) || names_payment(id);
-            for row in self.local_effects.iter_mut().filter(|row| row.kind == kind && row.root_id == root_id)
-            {
-                if moved(&row.object_id) {
-                    row.object_id.clone_from(&target);
-                }
+        }
+        let tracks = Tracks::Effect(kind);
+        let own_events = self.provider_events.iter_mut().filter(|event| event.root_id == root_id);
+        for event in own_events.filter(|event| event.tracks == tracks) {
+            if moves(&event.object_id) {
+                event.object_id.clone_from(&target);
             }
-            for event in self.provider_events.iter_mut().filter(|event| event.root_id == root_id) {
-                if event.tracks == Tracks::Effect(kind) && moved(&event.object_id) {
-                    event.object_id.clone_from(&target);
-                }
-            }
-            if merges {
-                for effect in self.provider_effects.iter_mut().filter(|effect| effect.kind == kind) {
-                    effect.object_id.clone_from(&target);
-                }
-            }
+        }
+        for effect in self.provider_effects.iter_mut().filter(|effect| is_merged && effect.kind == kind) {
+            effect.object_id.clone_from(&target);
         }
     }
 

@@ -12,6 +12,7 @@ use super::{
 use crate::record::{
     EffectKind, InboxStatus, LocalState, Note, NoteKind, ProviderEvent, Scope, Status, Tracks, Window,
 };
+use std::collections::BTreeSet;
 
 /// What the rules may know besides the group.
 #[derive(Clone, Debug)]
@@ -50,6 +51,8 @@ pub(super) struct StatusBreak<'a> {
     pub(super) expected: Status,
     pub(super) at_us: i64,
     pub(super) swapped: Option<stale_state::Swapped>,
+    /// Parts of the payment that moved no money.
+    pub(super) idle_parts: &'a BTreeSet<String>,
 }
 
 impl StatusBreak<'_> {
@@ -97,6 +100,7 @@ pub struct Judgement {
 /// Judges one group, whole and over all time. Units that do not touch the window are left alone.
 #[must_use]
 pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) -> Judgement {
+    let idle_parts = idle_parts(&group);
     group.normalise(root_id);
     group.sort();
     let mut judgement = Judgement::default();
@@ -107,7 +111,13 @@ pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) 
     }
     let state_findings = judgement.findings.len();
     if !explains_state {
-        judge_states(context, scope, root_id, &group, &units, &mut judgement);
+        judge_states(
+            context,
+            scope,
+            root_id,
+            &Sides { group: &group, units: &units, idle_parts: &idle_parts },
+            &mut judgement,
+        );
     }
     let has_state_finding = judgement.findings.len() > state_findings;
     if context.has_event_leg {
@@ -208,21 +218,33 @@ fn count_missed_without_consequence(context: &Context, unit: &Unit, judgement: &
     }
 }
 
-fn judge_states(
-    context: &Context,
-    scope: &Scope,
-    root_id: &str,
-    group: &Group,
-    units: &[Unit],
-    judgement: &mut Judgement,
-) {
+/// The refunds and disputes that no effect belongs to. Only before normalising are ids what they were.
+fn idle_parts(group: &Group) -> BTreeSet<String> {
+    let moved: BTreeSet<&str> =
+        group.provider_effects.iter().map(|effect| effect.object_id.as_str()).collect();
+    group.parts.iter().filter(|id| !moved.contains(id.as_str())).cloned().collect()
+}
+
+/// What the statuses of a payment are judged by.
+struct Sides<'a> {
+    group: &'a Group,
+    units: &'a [Unit],
+    idle_parts: &'a BTreeSet<String>,
+}
+
+fn judge_states(context: &Context, scope: &Scope, root_id: &str, sides: &Sides, judgement: &mut Judgement) {
+    let Sides { group, units, idle_parts } = *sides;
     let swapped = stale_state::swapped_pair(units);
     let events = missed_event::StateEvents::of(context, group, root_id);
     let mut is_harmless = swapped.is_some();
+    // Objects do not say when they changed last; an event of the payment in the window does.
+    let has_moved = group.provider_states.iter().any(|said| context.window.contains(said.at_us))
+        || group
+            .provider_events
+            .iter()
+            .any(|event| event.root_id == root_id && context.window.contains(event.created_us));
     for state in &group.local_states {
-        let touches = context.window.contains(state.updated_at_us)
-            || group.provider_states.iter().any(|said| context.window.contains(said.at_us));
-        if !touches {
+        if !has_moved && !context.window.contains(state.updated_at_us) {
             continue;
         }
         let Some((expected, at_us)) = group.provider_status() else {
@@ -241,8 +263,17 @@ fn judge_states(
             continue;
         }
         is_harmless = false;
-        let lag =
-            StatusBreak { scope, root_id, group, units, state, expected, at_us, swapped: swapped.clone() };
+        let lag = StatusBreak {
+            scope,
+            root_id,
+            group,
+            units,
+            state,
+            expected,
+            at_us,
+            swapped: swapped.clone(),
+            idle_parts,
+        };
         if state.changed_by == "operator" && state.updated_at_us > at_us {
             judgement.findings.push(needs_review::manual_override(&lag));
             continue;

@@ -81,22 +81,22 @@ pub(super) fn stale_state(lag: &StatusBreak) -> Finding {
     }
 }
 
-/// A won dispute gives the payment back its status, and so does a refund that failed: one that the
-/// provider lists or announces and that moved no money, where no dispute has a say.
+/// A won dispute gives the payment back its status, and so does a refund that failed: a part of the payment
+/// that moved no money and is no dispute, in a payment without the money of a dispute.
 fn took_back_edge(lag: &StatusBreak) -> bool {
     let (group, units) = (lag.group, lag.units);
     let has = |kind: EffectKind| group.provider_effects.iter().any(|effect| effect.kind == kind);
     match lag.state.status {
         Status::Disputed => has(EffectKind::DisputeReinstated),
         Status::PartiallyRefunded | Status::Refunded => {
-            let with_effect: BTreeSet<&str> =
-                group.provider_effects.iter().map(|effect| effect.object_id.as_str()).collect();
-            let announced = units
+            let is_dispute =
+                |kind| matches!(kind, EffectKind::DisputeWithdrawn | EffectKind::DisputeReinstated);
+            let of_disputes: BTreeSet<&str> = units
                 .iter()
-                .filter(|unit| unit.kind == EffectKind::Refund && !unit.announcements.is_empty())
-                .map(|unit| unit.object_id.as_str());
-            let mut refunds = announced.chain(group.parts.iter().map(String::as_str));
-            refunds.any(|id| !with_effect.contains(id))
+                .filter(|unit| is_dispute(unit.kind))
+                .map(|unit| unit.object_id.as_str())
+                .collect();
+            lag.idle_parts.iter().any(|id| !of_disputes.contains(id.as_str()))
                 && !has(EffectKind::DisputeWithdrawn)
                 && !has(EffectKind::DisputeReinstated)
         }

@@ -1,0 +1,118 @@
+//! A PostgreSQL of our own: a cluster in a temporary folder, reached over a Unix socket, stopped when the
+//! last test that uses it is done.
+
+use sqlx::{AnyConnection, Connection, Executor};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, Weak};
+use tempfile::TempDir;
+
+/// Where the binaries come from, for whoever reads the failure.
+const HINT: &str = "these tests start a PostgreSQL of their own: install the server (Debian: `apt-get install \
+    postgresql`, macOS: `brew install postgresql`) so that `pg_config --bindir` names a folder with `initdb`";
+
+/// A running cluster; dropping it stops it.
+pub struct Cluster {
+    folder: TempDir,
+    binaries: PathBuf,
+}
+
+impl Cluster {
+    /// The cluster of this test run, started by whoever comes first.
+    pub fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+        let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(cluster) = shared.upgrade() {
+            return cluster;
+        }
+        let cluster = Arc::new(Self::start());
+        *shared = Arc::downgrade(&cluster);
+        cluster
+    }
+
+    fn start() -> Self {
+        let binaries = PathBuf::from(output(Command::new("pg_config").arg("--bindir"), HINT));
+        assert!(binaries.join("initdb").exists(), "no initdb in {}; {HINT}", binaries.display());
+        let folder = tempfile::Builder::new().prefix("recon-pg-").tempdir_in("/tmp").unwrap();
+        if is_root() {
+            output(Command::new("chown").arg(USER).arg(folder.path()), "give the cluster's folder away");
+        }
+        let cluster = Self { folder, binaries };
+        let data = cluster.data();
+        cluster.run("initdb", |command| {
+            command.args(["--auth=trust", "--username=recon", "--encoding=UTF8", "--locale=C", "--no-sync"]);
+            command.arg("--pgdata").arg(&data);
+        });
+        let log = cluster.folder.path().join("log");
+        let options = format!(
+            "-k {} -c listen_addresses='' -c fsync=off -c max_connections=50",
+            cluster.folder.path().display()
+        );
+        cluster.run("pg_ctl", |command| {
+            command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &options]);
+        });
+        cluster
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn run(&self, binary: &str, arguments: impl FnOnce(&mut Command)) {
+        let mut command = as_server_user(&self.binaries.join(binary));
+        arguments(&mut command);
+        output(&mut command, HINT);
+    }
+
+    /// The address of one of its databases.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://recon@localhost/{database}?host={}", self.folder.path().display())
+    }
+
+    /// A connection to a new, empty database.
+    pub async fn connect(&self, database: &str) -> AnyConnection {
+        sqlx::any::install_default_drivers();
+        let mut server = AnyConnection::connect(&self.url("postgres")).await.unwrap();
+        let create = format!("create database {database}");
+        server.execute(sqlx::AssertSqlSafe(create)).await.unwrap();
+        server.close().await.unwrap();
+        AnyConnection::connect(&self.url(database)).await.unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        let mut command = as_server_user(&self.binaries.join("pg_ctl"));
+        command.args(["stop", "-w", "-m", "immediate", "-D"]).arg(self.data());
+        if let Err(error) = command.output() {
+            eprintln!("stop the cluster in {}: {error}", self.folder.path().display());
+        }
+    }
+}
+
+/// The server refuses to run as root.
+const USER: &str = "postgres";
+
+fn is_root() -> bool {
+    output(Command::new("id").arg("-u"), "ask who runs the tests") == "0"
+}
+
+fn as_server_user(binary: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]).arg(binary);
+        command
+    } else {
+        Command::new(binary)
+    };
+    command.current_dir("/");
+    command
+}
+
+fn output(command: &mut Command, hint: &str) -> String {
+    let done: Result<Output, _> = command.output();
+    let done = done.unwrap_or_else(|error| panic!("{command:?}: {error}; {hint}"));
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    assert!(done.status.success(), "{command:?}: {} {}; {hint}", text(&done.stdout), text(&done.stderr));
+    text(&done.stdout)
+}

@@ -1,0 +1,6 @@
+//! The rules in SQL are the specification: they and the engine must find the same rows.
+
+mod generate;
+mod properties;
+mod relations;
+mod specification;
