@@ -74,6 +74,23 @@ impl PlanRow {
         }
     }
 
+    /// Its cells in machine form, as in [`COLUMNS`].
+    #[must_use]
+    pub fn cells(&self) -> [String; 10] {
+        [
+            self.correction_id.clone(),
+            self.finding_id.clone(),
+            self.action.to_string(),
+            self.effect_key.clone(),
+            self.object_id.clone(),
+            self.currency.clone(),
+            self.amount_minor.to_string(),
+            self.target_state.map_or("", Status::as_str).to_owned(),
+            self.reason.clone(),
+            self.allowed_by.clone(),
+        ]
+    }
+
     /// Decimals of its currency.
     fn decimals(&self, exponent: Exponent<'_>) -> u32 {
         let provider = self.effect_key.split('/').next().unwrap_or("");

@@ -5,6 +5,7 @@ use super::batch::{CHUNK_ROWS, repeat_values};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
 use sqlx::Row;
+use sqlx::any::AnyRow;
 use std::collections::BTreeSet;
 
 /// One record of one stream.
@@ -80,27 +81,15 @@ pub async fn records_by_id(
 ) -> Result<Vec<StoredRecord>> {
     let outside = outside.unwrap_or(Window { from_us: i64::MIN, until_us: i64::MIN });
     let mut found = Vec::new();
-    let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(include_str!("../../queries/store/records_by_id.sql"), chunk.len());
-        let mut query = sqlx::query(sql)
-            .bind(scope.provider.to_string())
-            .bind(scope.account.to_string())
-            .bind(scope.mode.to_string())
-            .bind(outside.from_us)
-            .bind(outside.until_us);
-        for id in chunk {
-            query = query.bind((*id).clone());
-        }
-        for row in query.fetch_all(store.pool()).await.context("read stored records by id")? {
-            found.push(StoredRecord {
-                stream: row.try_get("stream")?,
-                record_id: row.try_get("record_id")?,
-                created_us: row.try_get("created_us")?,
-                fetched_at_us: row.try_get("fetched_at_us")?,
-                body: row.try_get("body")?,
-            });
-        }
+    let statement = include_str!("../../queries/store/records_by_id.sql");
+    for row in rows_by_id(store, scope, statement, Some(outside), ids).await? {
+        found.push(StoredRecord {
+            stream: row.try_get("stream")?,
+            record_id: row.try_get("record_id")?,
+            created_us: row.try_get("created_us")?,
+            fetched_at_us: row.try_get("fetched_at_us")?,
+            body: row.try_get("body")?,
+        });
     }
     Ok(found)
 }
@@ -115,23 +104,9 @@ pub async fn record_ages(
     ids: &BTreeSet<String>,
 ) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
-    let ids: Vec<&String> = ids.iter().collect();
-    for chunk in ids.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(include_str!("../../queries/store/record_ages.sql"), chunk.len());
-        let mut query = sqlx::query(sql)
-            .bind(scope.provider.to_string())
-            .bind(scope.account.to_string())
-            .bind(scope.mode.to_string());
-        for id in chunk {
-            query = query.bind((*id).clone());
-        }
-        for row in query.fetch_all(store.pool()).await.context("read the age of stored records")? {
-            found.push((
-                row.try_get("record_id")?,
-                row.try_get("created_us")?,
-                row.try_get("fetched_at_us")?,
-            ));
-        }
+    let statement = include_str!("../../queries/store/record_ages.sql");
+    for row in rows_by_id(store, scope, statement, None, ids).await? {
+        found.push((row.try_get("record_id")?, row.try_get("created_us")?, row.try_get("fetched_at_us")?));
     }
     Ok(found)
 }
@@ -142,25 +117,41 @@ pub async fn record_ages(
 /// When the store cannot be read.
 pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
     let mut found = Vec::new();
+    let statement = include_str!("../../queries/store/events_by_id.sql");
+    for row in rows_by_id(store, scope, statement, None, ids).await? {
+        found.push(StoredRecord {
+            stream: "events".to_owned(),
+            record_id: row.try_get("record_id")?,
+            created_us: row.try_get("created_us")?,
+            fetched_at_us: 0,
+            body: row.try_get("body")?,
+        });
+    }
+    Ok(found)
+}
+
+/// Rows of a statement that binds a scope, the bounds of `outside` where it has them, and ids.
+async fn rows_by_id(
+    store: &Store,
+    scope: &Scope,
+    statement: &'static str,
+    outside: Option<Window>,
+    ids: &BTreeSet<String>,
+) -> Result<Vec<AnyRow>> {
+    let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().collect();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(include_str!("../../queries/store/events_by_id.sql"), chunk.len());
-        let mut query = sqlx::query(sql)
+        let mut query = sqlx::query(repeat_values(statement, chunk.len()))
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
+        if let Some(outside) = outside {
+            query = query.bind(outside.from_us).bind(outside.until_us);
+        }
         for id in chunk {
             query = query.bind((*id).clone());
         }
-        for row in query.fetch_all(store.pool()).await.context("read stored events by id")? {
-            found.push(StoredRecord {
-                stream: "events".to_owned(),
-                record_id: row.try_get("record_id")?,
-                created_us: row.try_get("created_us")?,
-                fetched_at_us: 0,
-                body: row.try_get("body")?,
-            });
-        }
+        found.extend(query.fetch_all(store.pool()).await.context("read stored records by id")?);
     }
     Ok(found)
 }

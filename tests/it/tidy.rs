@@ -70,9 +70,14 @@ fn sources() -> Vec<(String, String)> {
 
 /// The part of a source file before its unit tests, without comments.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let before_tests = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-    let lines = before_tests.lines().enumerate().map(|(at, line)| (at + 1, line));
-    lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
+    let lines: Vec<&str> = text.lines().collect();
+    let is_start = |at: &usize| {
+        lines[*at].trim() == "#[cfg(test)]"
+            && lines.get(at + 1).is_some_and(|next| next.trim() == "mod tests {")
+    };
+    let end = (0..lines.len()).find(is_start).unwrap_or(lines.len());
+    let numbered = lines.into_iter().take(end).enumerate().map(|(at, line)| (at + 1, line));
+    numbered.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
 #[track_caller]

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
 use recon::apply::{Aliases, Answer, Effect, apply_once};
-use recon::commands::apply::plan_file;
 use recon::commands::apply::{Fetched, Tally, Work, carry_out};
 use recon::config::{
     Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
@@ -11,6 +10,7 @@ use recon::config::{
 use recon::correction::{Correction, PlanContext, plan};
 use recon::findings::{Action, Finding, Kind, Severity};
 use recon::record::{EffectKey, EffectKind, EventKey, Scope, Status, Window};
+use recon::report::plan_csv;
 use recon::store::runs::{self, Run, RunOutcome};
 use recon::store::{Access, Store, ledger, plans};
 use sqlx::Row;
@@ -190,7 +190,7 @@ impl Books {
     pub fn plan_file(&self, rows: &[[String; 10]]) -> PathBuf {
         let path = self.dir.path().join("plan.csv");
         let mut writer = csv::Writer::from_path(&path).unwrap();
-        writer.write_record(plan_file::COLUMNS).unwrap();
+        writer.write_record(plan_csv::COLUMNS.map(|column| column.name)).unwrap();
         for row in rows {
             writer.write_record(row).unwrap();
         }

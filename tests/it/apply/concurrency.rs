@@ -146,7 +146,8 @@ async fn c77_apply_answers_locked_and_writes_nothing() {
     let rows = books.plan(RUN_ID, &[missed("ch_1", 500)]).await;
     let held = Lease::acquire(&books.store, lease::RUN, recon::clock::machine_now_us).await.unwrap().unwrap();
     let before = books.everything().await;
-    let cells: Vec<[String; 10]> = rows.iter().map(recon::commands::apply::plan_file::cells).collect();
+    let cells: Vec<[String; 10]> =
+        rows.iter().map(|row| recon::report::plan_csv::PlanRow::of(row).cells()).collect();
     let args = recon::commands::apply::ApplyArgs { plan: books.plan_file(&cells) };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome =
