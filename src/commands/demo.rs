@@ -87,6 +87,17 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
         before.display(),
         args.events
     ))?;
+    let instant = |at_us: i64| format_instant(at_us, Tz::UTC);
+    say(&match &args.keep {
+        None => "  Keep     recon demo --keep demo   leaves the databases and a recon.toml to look into\n"
+            .to_owned(),
+        Some(folder) => format!(
+            "  Offline  recon --config {}/recon.toml --offline --since {} --until {}\n",
+            folder.display(),
+            instant(world.from_us),
+            instant(world.until_us)
+        ),
+    })?;
     Ok(first.is_exact() && second.is_exact())
 }
 

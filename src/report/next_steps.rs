@@ -16,7 +16,9 @@ pub(super) fn next_steps(summary: &Summary, review: usize, commands: &Commands<'
             commands.dir
         ));
     }
-    if !gaps.is_empty() || (summary.outcome == "incomplete" && summary.tied_out) {
+    if gaps.iter().any(|gap| gap.cause == "not_stored") {
+        steps.push("read what is missing: the same command without --offline".to_owned());
+    } else if !gaps.is_empty() || (summary.outcome == "incomplete" && summary.tied_out) {
         steps.push(format!("run it again, it resumes where it stopped: {}", commands.rerun));
     }
     if summary.corrections > 0 {
