@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub const WINDOW: Window = Window { from_us: 1_000, until_us: 2_000 };
 
 pub const CONTEXT: Context =
-    Context { window: WINDOW, pending_since_us: i64::MAX, has_event_leg: true, was_asked: true };
+    Context { window: WINDOW, pending_since_us: i64::MAX, has_event_leg: true, provider_was_asked: true };
 
 /// Facts as they are gathered: object ids may be any alias.
 #[derive(Clone, Debug, Default)]
