@@ -167,7 +167,7 @@ fn read_event_types(section: &Section<'_>) -> Result<Option<BTreeSet<String>>, U
             return Err(section.bad(
                 "event_types",
                 "must hold exact event types such as charge.succeeded",
-                "leave the setting out to take the types that the inbox has received",
+                "leave the setting out to take the types that the endpoint is subscribed to",
             ));
         }
     }

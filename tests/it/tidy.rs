@@ -254,7 +254,7 @@ fn business_state_is_written_behind_the_door_only() {
     // (what writes, who may call it)
     const WRITERS: [(&str, &[&str]); 2] = [
         ("insert_entries(", &["src/store/ledger.rs", "src/apply.rs"]),
-        ("set_state(&mut", &["src/store/states.rs", "src/commands/apply/carry_out.rs"]),
+        ("states::set_state(", &["src/commands/apply/carry_out.rs"]),
     ];
     let mut wrong = Vec::new();
     for (name, text) in files("src", "rs") {
