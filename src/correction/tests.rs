@@ -1,3 +1,5 @@
+//! Findings become rows of a plan, exactly, or none at all.
+
 use super::*;
 use crate::config::CorrectionSettings;
 use crate::findings::Severity;

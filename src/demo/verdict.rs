@@ -245,9 +245,10 @@ mod tests {
     }
 
     #[test]
-    fn what_apply_puts_right_must_be_gone_afterwards() {
-        assert_eq!(judged("", true), (0, 0));
-        assert_eq!(judged("f,missed_event,,ch_1,usd,500,,500,,\n", true), (0, 1));
+    fn what_apply_puts_right_is_a_matter_of_the_cut_off_afterwards() {
+        let left = "f,timing_difference,cut_off,ch_1,usd,500,0,500,,\n";
+        assert_eq!(judged(left, true), (0, 0));
+        assert_eq!(judged("f,missed_event,,ch_1,usd,500,,500,,\n", true), (1, 1));
     }
 
     #[test]

@@ -442,12 +442,3 @@ async fn the_shop_is_written_as_it_is() {
     }
     store.close().await;
 }
-
-#[test]
-fn events_are_of_a_realistic_size() {
-    let world = World::new(14, 1000, NOW_US);
-    let bytes: usize = world.events.iter().map(|event| event.body.len()).sum();
-    let mean = bytes / world.events.len();
-    assert!((1000..3000).contains(&mean), "{mean} bytes");
-    assert!(world.events.windows(2).any(|pair| pair[0].created_s == pair[1].created_s), "ties");
-}

@@ -70,7 +70,7 @@ fn finding(kind: Kind, object_id: &str, action: Action) -> Finding {
 }
 
 fn findings() -> Vec<Finding> {
-    vec![
+    let mut list = vec![
         Finding {
             effect: Some(EffectKind::Credit),
             event_ids: vec!["evt_3PA1".to_owned(), "evt_3PA2".to_owned()],
@@ -115,7 +115,15 @@ fn findings() -> Vec<Finding> {
             note: "booked after the cut-off".to_owned(),
             ..finding(Kind::TimingDifference, "re_3PE", Action::None)
         },
-    ]
+    ];
+    for finding in list.iter_mut().filter(|finding| finding.effect.is_some()) {
+        let (currency, difference) = (finding.currency.clone(), finding.difference_minor());
+        finding.explains = difference.into_iter().map(|minor| (currency.clone(), minor)).collect();
+        if !finding.found_currency.is_empty() {
+            finding.explains.push((finding.found_currency.clone(), -finding.found_minor.unwrap_or(0)));
+        }
+    }
+    list
 }
 
 fn tie_out(findings: &[Finding]) -> Vec<TieOutRow> {

@@ -160,7 +160,7 @@ async fn a_lagging_status_moves_with_its_effect() {
     let books = Books::new().await;
     books.listed("evt_of_ch_1", 1).await;
     books.state("pi_of_ch_1", Status::Pending, 1, "worker").await;
-    let lagging = Finding { expected_state: Some(Status::Paid), ..missed("ch_1", 500) };
+    let lagging = Finding { target_state: Some(Status::Paid), ..missed("ch_1", 500) };
     let rows = books.plan(RUN_ID, &[lagging]).await;
     assert_eq!(books.carry_out(&rows).await.count(RowOutcome::Applied), 1);
     assert_eq!(
