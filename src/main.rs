@@ -27,7 +27,9 @@ fn main() -> ExitCode {
 async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     let config = cli.config.as_deref();
     let Some(command) = cli.command else {
-        let mut settings = config::load(config)?;
+        let asks_nobody = cli.run.offline;
+        let mut settings =
+            if asks_nobody { config::load_without_keys(config)? } else { config::load(config)? };
         return start_run(&cli.run, &mut settings).await;
     };
     if cli.run != RunArgs::default() {
@@ -47,7 +49,8 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
-            commands::status::status(&config::load(config)?, &args, recon::clock::now_us()).await
+            let settings = config::load_without_keys(config)?;
+            commands::status::status(&settings, &args, recon::clock::now_us()).await
         }
         Command::Demo(args) => {
             let is_exact = commands::demo::demo(&args).await?;

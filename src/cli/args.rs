@@ -57,7 +57,7 @@ pub struct Cli {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub struct RunArgs {
-    /// First day (2024-05-01) or instant (2024-05-01T03:00:00-03:00); default: where the last run ended.
+    /// First day (2024-05-01) or instant (2024-05-01T03:00:00-03:00); default: three days before the end of the last finished run.
     #[arg(long, value_name = "DATE")]
     pub since: Option<String>,
     /// Last day, whole, or the instant at which the window ends; default: now minus the settle delay.

@@ -82,12 +82,29 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     if args.keep.is_none() {
         tidy(&folder)?;
     }
-    say(&format!(
-        "\n  Report   {}\n  Again    recon demo --seed {seed} --events {}\n",
-        before.display(),
-        args.events
-    ))?;
+    say(&farewell(args, seed, &before, &world))?;
     Ok(first.is_exact() && second.is_exact())
+}
+
+/// Where the report lies, and commands that can be pasted.
+fn farewell(args: &DemoArgs, seed: u64, report: &Path, world: &World) -> String {
+    // As it was typed: a newcomer runs it from the build's folder.
+    let program = std::env::args().next().unwrap_or_else(|| "recon".to_owned());
+    let instant = |at_us: i64| format_instant(at_us, Tz::UTC);
+    let events = args.events;
+    let next = match &args.keep {
+        None => format!(
+            "  Keep     {program} demo --keep demo\n           (leaves the databases and a recon.toml)\n"
+        ),
+        Some(folder) => format!(
+            "  Offline  {program} --config {} --offline --since {} --until {}\n",
+            folder.join("recon.toml").display(),
+            instant(world.from_us),
+            instant(world.until_us)
+        ),
+    };
+    let report = report.display();
+    format!("\n  Report   {report}\n  Again    {program} demo --seed {seed} --events {events}\n{next}")
 }
 
 /// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.

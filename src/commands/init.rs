@@ -29,7 +29,12 @@ pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
     lines.push(String::new());
     lines.push("next:".to_owned());
     lines.push(
-        "  1. read recon.toml; set time_zone, and rewrite queries/local/*.sql for your tables".to_owned(),
+        "  1. read recon.toml: time_zone, and where your inbox and books are ([inbox] url, [local] url);"
+            .to_owned(),
+    );
+    lines.push(
+        "     where they are your own tables, rewrite queries/local/*.sql (each says what it must return)"
+            .to_owned(),
     );
     lines.push("  2. export STRIPE_API_KEY=…   (a restricted key that reads is enough)".to_owned());
     lines.push(format!("  3. recon{config} --since 2024-05-01"));

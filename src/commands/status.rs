@@ -53,7 +53,11 @@ pub async fn status_with(
     }
     for run in &unfinished {
         let started = format_instant(run.started_at_us, zone);
-        writeln!(out, "{} started {started} and has not ended: it still runs, or was killed", run.run_id)?;
+        writeln!(
+            out,
+            "{} started {started} and has not ended: it still runs, failed or was killed",
+            run.run_id
+        )?;
     }
     let finished_us = success.as_ref().and_then(|run| run.finished_at_us);
     match finished_us {

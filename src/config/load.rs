@@ -40,6 +40,19 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// # Errors
 /// When the file is missing, unreadable, or does not hold usable settings.
 pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
+    read(path, Keys::Read)
+}
+
+/// As [`load`], for what asks no provider: keys are not read, so that whoever only looks at stored runs need
+/// not hold one. They are empty in the answer.
+///
+/// # Errors
+/// As [`load`], except for keys that cannot be read.
+pub fn load_without_keys(path: Option<&Path>) -> Result<Settings, Unusable> {
+    read(path, Keys::Leave)
+}
+
+fn read(path: Option<&Path>, keys: Keys) -> Result<Settings, Unusable> {
     let path = path.unwrap_or_else(|| Path::new(FILE_NAME));
     let here = std::env::current_dir().map(|here| here.display().to_string()).unwrap_or_default();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -49,7 +62,7 @@ pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
         ),
         _ => Unusable::new(format!("cannot read {}: {error}", path.display()), ""),
     })?;
-    parse(&text, path, &|name| std::env::var(name).ok())
+    parse_with(&text, path, &|name| std::env::var(name).ok(), keys)
 }
 
 /// Reads the settings from a text that stands at `path`; relative paths in it are beside `path`.
@@ -57,6 +70,23 @@ pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
 /// # Errors
 /// When the text does not hold usable settings.
 pub fn parse(text: &str, path: &Path, environment: Environment<'_>) -> Result<Settings, Unusable> {
+    parse_with(text, path, environment, Keys::Read)
+}
+
+/// Whether a provider's key is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    Read,
+    /// Only its form is checked.
+    Leave,
+}
+
+fn parse_with(
+    text: &str,
+    path: &Path,
+    environment: Environment<'_>,
+    keys: Keys,
+) -> Result<Settings, Unusable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = Document { path, text };
     let table = DeTable::parse(text).map_err(|error| {
@@ -66,7 +96,7 @@ pub fn parse(text: &str, path: &Path, environment: Environment<'_>) -> Result<Se
         Unusable::new(format!("{place}: not readable as TOML: {why}"), "")
     })?;
     let root = Section::root(document, table.get_ref(), &ROOT)?;
-    let context = Context { folder: folder_of(path), environment };
+    let context = Context { folder: folder_of(path), environment, keys };
     Ok(Settings {
         store_url: read_store(&root, &context)?,
         report: read_report(&root, &context)?,
@@ -89,12 +119,18 @@ fn folder_of(path: &Path) -> PathBuf {
 pub(super) struct Context<'a> {
     folder: PathBuf,
     environment: Environment<'a>,
+    keys: Keys,
 }
 
 impl Context<'_> {
-    /// A secret: `{ env = "NAME" }` or `{ file = "PATH" }`, never the secret itself.
+    /// A provider's key: `{ env = "NAME" }` or `{ file = "PATH" }`, never the key itself.
     pub fn secret(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
-        section.raw(key).map(|value| self.secret_value(section, key, value.get_ref())).transpose()
+        let Some(value) = section.raw(key) else { return Ok(None) };
+        if self.keys == Keys::Leave {
+            secret_source(section, key, value.get_ref())?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        self.secret_value(section, key, value.get_ref()).map(Some)
     }
 
     fn secret_value(

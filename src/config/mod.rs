@@ -6,7 +6,7 @@ mod provider;
 mod unusable;
 mod values;
 
-pub use load::{Environment, FILE_NAME, load, parse};
+pub use load::{Environment, FILE_NAME, load, load_without_keys, parse};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{parse_duration, parse_size, shown};
 

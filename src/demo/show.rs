@@ -98,7 +98,8 @@ pub fn comparison(paint: Paint, verdict: &Verdict) -> String {
     }
     lines.push(rule(paint));
     for line in quiet {
-        let scenes = format!("nothing ({} scenes)", line.planted);
+        let word = if line.planted == 1 { "scene" } else { "scenes" };
+        let scenes = format!("nothing ({} {word})", line.planted);
         lines.push(columns(verdict::title(line.fault), &scenes, "–", "–"));
     }
     lines.push(rule(paint));

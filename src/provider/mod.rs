@@ -51,3 +51,16 @@ pub struct Stream {
     /// Path of a single object without its id, such as `/v1/charges`.
     pub by_id_path: &'static str,
 }
+
+/// A list's end of memory moves while it is read; what is this close to it is not relied upon.
+const MEMORY_MARGIN: Duration = Duration::from_hours(1);
+
+impl Stream {
+    /// The instant, Unix µs, since which the provider reliably lists its records at `now_us`; `None` where it
+    /// lists them for ever.
+    #[must_use]
+    pub fn listed_since_us(&self, now_us: i64) -> Option<i64> {
+        let memory = self.memory?.saturating_sub(MEMORY_MARGIN);
+        Some(now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX)))
+    }
+}

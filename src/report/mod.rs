@@ -15,7 +15,7 @@ pub mod manifest;
 pub mod write;
 pub mod last_line;
 pub mod summary;
-mod next_steps;
+pub mod next_steps;
 mod summary_text;
 
 use crate::config::Basis;

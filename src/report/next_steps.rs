@@ -16,13 +16,18 @@ pub(super) fn next_steps(summary: &Summary, review: usize, commands: &Commands<'
             commands.dir
         ));
     }
-    if !gaps.is_empty() || (summary.outcome == "incomplete" && summary.tied_out) {
+    if gaps.iter().any(|gap| gap.cause == "not_stored") {
+        steps.push("read what is missing: the same command without --offline".to_owned());
+    } else if !gaps.is_empty() || (summary.outcome == "incomplete" && summary.tied_out) {
         steps.push(format!("run it again, it resumes where it stopped: {}", commands.rerun));
     }
     if summary.corrections > 0 {
         let plan = shell_word(&format!("{}/plan.csv", commands.dir.trim_end_matches('/')));
         steps.push(format!("read {plan} and delete the rows that you do not want"));
-        steps.push(format!("carry out the rest: {} apply {plan}", commands.program));
+        steps.push(match commands.program {
+            Some(program) => format!("carry out the rest: {program} apply {plan}"),
+            None => "carry out the rest in your own system, with effect_key as a unique key".to_owned(),
+        });
         steps.push(format!("check: {}", commands.rerun));
     }
     if review > 0 {
@@ -33,7 +38,8 @@ pub(super) fn next_steps(summary: &Summary, review: usize, commands: &Commands<'
 }
 
 /// A word as a POSIX shell takes it.
-fn shell_word(text: &str) -> String {
+#[must_use]
+pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_./:@%+=,-".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         text.to_owned()

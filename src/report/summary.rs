@@ -22,8 +22,9 @@ const LARGEST_COUNT: usize = 10;
 pub struct Commands<'a> {
     /// The report's folder as a person would type it.
     pub dir: &'a str,
-    /// The program with its global options, such as `recon --config /etc/recon.toml`.
-    pub program: &'a str,
+    /// The program with its global options, such as `recon --config /etc/recon.toml`; `None` where the books are
+    /// a team's own, which `recon apply` does not write.
+    pub program: Option<&'a str>,
     /// The command line of this run.
     pub rerun: &'a str,
 }

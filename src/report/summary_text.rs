@@ -7,6 +7,10 @@ use std::fmt::Write;
 /// Lines of one list; the files have the rest.
 const LIST_LINES_MAX: usize = 12;
 
+/// The counts that say what was compared.
+const COMPARED: [&str; 5] =
+    ["provider_events", "inbox_events", "provider_effects", "local_effects", "local_states"];
+
 /// Colours that stand out on dark and light grounds.
 #[derive(Clone, Copy)]
 enum Paint {
@@ -118,6 +122,13 @@ impl Page {
             )
         });
         self.list(&lines.collect::<Vec<_>>(), "coverage.csv");
+        let compared: Vec<String> = COMPARED
+            .into_iter()
+            .filter_map(|what| Some(format!("{} {}", summary.counted.get(what)?, what.replace('_', " "))))
+            .collect();
+        if !compared.is_empty() {
+            self.line(&format!("  compared: {}", compared.join(", ")));
+        }
     }
 
     fn findings(&mut self, summary: &Summary) {
@@ -151,12 +162,16 @@ impl Page {
         }
     }
 
+    /// What was compared is told with what was seen; this is what looked wrong and is no finding.
     fn counted(&mut self, summary: &Summary) {
-        if summary.counted.values().all(|count| *count == 0) {
+        let is_compared = |what: &str| COMPARED.contains(&what);
+        let counted: Vec<_> =
+            summary.counted.iter().filter(|(what, count)| **count > 0 && !is_compared(what)).collect();
+        if counted.is_empty() {
             return;
         }
         self.section("Counted, not findings");
-        for (what, count) in summary.counted.iter().filter(|(_, count)| **count > 0) {
+        for (what, count) in counted {
             self.line(&format!("  {count:>8}  {}", what.replace('_', " ")));
         }
     }

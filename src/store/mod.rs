@@ -64,6 +64,9 @@ impl Store {
         let Some(path) = url.strip_prefix("sqlite:") else {
             bail!("store url must begin with `sqlite:`");
         };
+        if access == Access::ReadOnly && !std::path::Path::new(path).exists() {
+            bail!("there is no store at {path}: nothing was run with this configuration yet");
+        }
         sqlx::any::install_default_drivers();
         let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
         let pool = AnyPoolOptions::new()

@@ -89,7 +89,7 @@ fn samples_in_report_pages_are_what_the_code_writes() {
         check("reports/manifest.md", &with_sample(&read("reports/manifest.md"), &manifest));
         let commands = Commands {
             dir: "reports/out/20240601T061500Z-4f1d",
-            program: "recon",
+            program: Some("recon"),
             rerun: "recon --month 2024-05",
         };
         let text = Summary::of(input, &commands).unwrap().text(false);

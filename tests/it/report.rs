@@ -12,7 +12,7 @@ use recon::report::{Outcome, coverage_csv, findings_csv, inbox_health, manifest,
 
 const COMMANDS: Commands<'_> = Commands {
     dir: "/var/my reports/r1",
-    program: "recon --config /etc/recon.toml",
+    program: Some("recon --config /etc/recon.toml"),
     rerun: "recon --config /etc/recon.toml --month 2024-05",
 };
 

@@ -9,9 +9,14 @@ use std::path::{Path, PathBuf};
 const FILE_LINES_MAX: usize = 450;
 
 /// Folders and files that do no IO, read no clock, draw no random number and are not async.
-const PURE: [&str; 8] = [
+const PURE: [&str; 13] = [
     "src/record/",
-    "src/provider/stripe",
+    "src/provider/stripe/",
+    "src/provider/chain.rs",
+    "src/provider/coverage.rs",
+    "src/provider/list_page.rs",
+    "src/provider/sightings.rs",
+    "src/provider/wait.rs",
     "src/compare/",
     "src/findings/",
     "src/correction/",
@@ -173,6 +178,108 @@ fn statements_are_commented_lower_case_and_every_write_answers() {
         });
         if is_write && !statement.contains("returning") {
             wrong.push(format!("{name} writes and returns nothing"));
+        }
+    }
+    nothing(&wrong);
+}
+
+/// The modules of `src/lib.rs`, in the order in which data flows.
+fn modules() -> Vec<String> {
+    let map = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let names = map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'));
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_module_uses_only_what_stands_before_it() {
+    // Arguments of one subcommand stand with the subcommand, and the command line is made of them.
+    const EXCEPTIONS: [(&str, &str); 1] = [("cli", "commands")];
+    let modules = modules();
+    assert!(modules.len() > 10, "{modules:?}");
+    let place = |name: &str| modules.iter().position(|module| module == name);
+    let mut wrong = Vec::new();
+    for (name, text) in files("src", "rs").iter().filter(|(name, _)| !name.contains("tests")) {
+        let path = name.trim_start_matches("src/").trim_end_matches(".rs");
+        let own = path.split('/').next().unwrap();
+        let Some(own_place) = place(own) else { continue };
+        for (at, line) in code(text) {
+            for used in line.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap();
+                let is_later = place(used).is_some_and(|used_place| used_place > own_place);
+                if is_later && !EXCEPTIONS.contains(&(own, used)) {
+                    wrong.push(format!("{name}:{at}: `{own}` uses `{used}`, which stands after it"));
+                }
+            }
+        }
+    }
+    nothing(&wrong);
+}
+
+#[test]
+fn nothing_writes_to_a_provider_and_only_the_client_speaks_http() {
+    const WRITES: [&str; 9] = [
+        ".post(",
+        ".put(",
+        ".patch(",
+        ".delete(",
+        "Method::POST",
+        "Method::PUT",
+        "Method::PATCH",
+        "Method::DELETE",
+        ".request(",
+    ];
+    // The client, and the reader of its answers.
+    const HTTP: [&str; 2] = ["src/provider/client.rs", "src/provider/answer.rs"];
+    let mut wrong = Vec::new();
+    for (name, text) in files("src", "rs").iter().filter(|(name, _)| !name.starts_with("src/demo/")) {
+        for (at, line) in code(text) {
+            if WRITES.iter().any(|write| line.contains(write)) {
+                wrong.push(format!("{name}:{at}: {}", line.trim()));
+            }
+            if line.contains("reqwest::") && !HTTP.contains(&name.as_str()) {
+                wrong.push(format!("{name}:{at}: only the client speaks HTTP"));
+            }
+        }
+    }
+    nothing(&wrong);
+}
+
+#[test]
+fn entries_are_only_ever_added() {
+    const INSERT_ONLY: [&str; 3] = ["ledger_entry", "applied_event", "correction"];
+    let mut wrong = Vec::new();
+    for (name, text) in files("queries", "sql") {
+        let statement: String =
+            text.lines().filter(|line| !line.trim_start().starts_with("--")).collect::<Vec<_>>().join("\n");
+        for table in INSERT_ONLY {
+            let is_into = statement.contains(&format!("insert into {table} "));
+            let changes =
+                [format!("update {table} "), format!("update {table}\n"), format!("delete from {table}")];
+            if changes.iter().any(|change| statement.contains(change.as_str()))
+                || (is_into && statement.contains("do update"))
+            {
+                wrong.push(format!("{name} changes rows of {table}"));
+            }
+        }
+    }
+    nothing(&wrong);
+}
+
+#[test]
+fn business_state_is_written_behind_the_door_only() {
+    // (what writes, who may call it)
+    const WRITERS: [(&str, &[&str]); 2] = [
+        ("insert_entries(", &["src/store/ledger.rs", "src/apply.rs"]),
+        ("states::set_state(", &["src/commands/apply/carry_out.rs"]),
+    ];
+    let mut wrong = Vec::new();
+    for (name, text) in files("src", "rs") {
+        for (at, line) in code(&text) {
+            for (writer, callers) in WRITERS {
+                if line.contains(writer) && !callers.contains(&name.as_str()) {
+                    wrong.push(format!("{name}:{at}: {}", line.trim()));
+                }
+            }
         }
     }
     nothing(&wrong);

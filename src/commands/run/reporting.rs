@@ -6,6 +6,7 @@ use super::judging::Judged;
 use super::{Finished, Job, Outcome};
 use crate::clock;
 use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
+use crate::config::Side;
 use crate::correction::{Correction, PlanContext, plan};
 use crate::findings::{Finding, Kind};
 use crate::gather::{Coverage, CoverageStatus};
@@ -13,6 +14,7 @@ use crate::provider::stripe;
 use crate::record::{SECOND_US, Scope};
 use crate::report::findings_csv::Row;
 use crate::report::inbox_health::InboxHealth;
+use crate::report::next_steps::shell_word;
 use crate::report::summary::{Commands, Summary};
 use crate::report::tie_out::{TieOutRow, is_tied_out};
 use crate::report::{self, ReportInput, cell::Style};
@@ -71,7 +73,9 @@ pub(super) async fn report_and_save(
     let dir = report::write::publish(&job.settings.report.dir, &job.run_id, &files, &manifest)?;
     save(job, gathered, &judged.findings, outcome).await?;
     let shown = dir.display().to_string();
-    let summary = Summary::of(&input, &Commands { dir: &shown, program: "recon", rerun: &rerun() })?;
+    let program = program();
+    let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
+    let summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
     if job.request.apply && outcome != Outcome::Incomplete {
         apply_allowed(job, gathered, &corrections, lease, out).await?;
     }
@@ -185,13 +189,12 @@ async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome:
 }
 
 fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
-    if job.request.json {
-        writeln!(out, "{}", summary.json()?)?;
-        return Ok(());
+    let text = if job.request.json { summary.json()? } else { summary.text(crate::telemetry::is_coloured()) };
+    match out.write_all(text.as_bytes()) {
+        // A reader that closed the pipe has what it wanted; the run is recorded.
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
     }
-    let is_coloured = crate::telemetry::is_coloured();
-    write!(out, "{}", summary.text(is_coloured))?;
-    Ok(())
 }
 
 /// Carries out what the configuration allows without a reviewed plan.
@@ -207,7 +210,7 @@ async fn apply_allowed(
         run_id: &job.run_id,
         run_started_us: job.request.now_us,
         now_us: clock::now_us(),
-        inbox_is_ours: job.settings.inbox == crate::config::Side::Store,
+        inbox_is_ours: job.settings.inbox == Side::Store,
         lease: Some(lease),
     };
     let fetch = |scope: Scope, root_id: String| fetch_state(job, gathered, scope, root_id);
@@ -240,8 +243,24 @@ async fn fetch_state(
     }
 }
 
+/// The program with the configuration that this run was given, for the next command.
+fn program() -> String {
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        if word == "--config" {
+            return words
+                .next()
+                .map_or_else(String::new, |path| format!("recon --config {}", shell_word(&path)));
+        }
+        if word.starts_with("--config=") {
+            return format!("recon {}", shell_word(&word));
+        }
+    }
+    "recon".to_owned()
+}
+
 /// The command line of this run as a person would type it again.
 fn rerun() -> String {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
     format!("recon {}", words.join(" ")).trim_end().to_owned()
 }
