@@ -14,3 +14,4 @@ mod report;
 mod report_publish;
 mod sample;
 mod tidy;
+mod witness;
