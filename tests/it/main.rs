@@ -18,4 +18,5 @@ mod report_publish;
 mod rules;
 mod sample;
 mod tidy;
+mod witness;
 mod world;
