@@ -3,14 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod apply;
+mod bad_input;
 mod cli;
 mod config;
 mod demo_reading;
 mod demo_world;
+mod determinism;
 mod docs;
+mod kill;
 mod local_side;
 mod oracle;
 mod report;
 mod report_publish;
 mod sample;
+mod stage;
 mod tidy;
