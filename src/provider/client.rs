@@ -283,9 +283,13 @@ pub(super) fn root_cause(error: &reqwest::Error) -> (bool, String) {
     let mut cause: &dyn Error = error;
     let mut is_tls = false;
     loop {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        is_tls |=
-            cause.is::<rustls::Error>() || inner.is_some_and(<dyn Error + Send + Sync>::is::<rustls::Error>);
+        is_tls |= cause.is::<rustls::Error>();
+        // `source` of an IO error skips the error that it wraps, however often that is done.
+        let mut inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        while let Some(error) = inner {
+            is_tls |= error.is::<rustls::Error>();
+            inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        }
         match cause.source() {
             Some(next) => cause = next,
             None => return (is_tls, cause.to_string()),

@@ -24,7 +24,11 @@ pub fn publish(out: &Path, run_id: &str, files: &[Rendered], manifest_bytes: &[u
     }
     let dir = out.join(run_id);
     let all = files.iter().map(|file| (&*file.name, &*file.bytes)).chain([(manifest::NAME, manifest_bytes)]);
-    if dir.is_dir() { replace(&dir, all)? } else { publish_whole(out, &dir, all)? }
+    if dir.is_dir() {
+        replace(&dir, all)?
+    } else {
+        publish_whole(out, &dir, all)?
+    }
     Ok(dir)
 }
 
@@ -43,11 +47,7 @@ fn staging(dir: &Path) -> Option<PathBuf> {
     Some(dir.with_file_name(format!(".{name}.tmp")))
 }
 
-fn publish_whole<'a>(
-    out: &Path,
-    dir: &Path,
-    files: impl Iterator<Item = (&'a str, &'a [u8])>,
-) -> Result<()> {
+fn publish_whole<'a>(out: &Path, dir: &Path, files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
     discard(dir)?;
     let staging = staging(dir).context("write the report: a run folder has a name")?;
     let make = || -> Result<()> {

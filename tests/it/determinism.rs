@@ -51,7 +51,7 @@ async fn threads_memory_and_offline_change_nothing() {
     }
     let before = stage.emulator.counters.total();
     let ended = stage.run(&["--offline"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, stage.latest("coverage.csv"));
     assert_eq!(stage.emulator.counters.total(), before, "offline asks nobody");
     let mut offline = answer(&stage);
     // It says that it could not ask again, and counts no records.
@@ -75,7 +75,8 @@ async fn another_order_of_rows_changes_nothing() {
     assert_eq!(plain.run(&[]).code, Some(1));
     let turned = stage().await;
     let store = turned.store().await;
-    for (table, key) in [("inbox_event", "event_id"), ("ledger_entry", "entry_id"), ("object_state", "object_id")]
+    for (table, key) in
+        [("inbox_event", "event_id"), ("ledger_entry", "entry_id"), ("object_state", "object_id")]
     {
         for sql in [
             format!("create table turned as select * from {table} order by {key} desc"),

@@ -21,8 +21,7 @@ const RECORDS: &str = "select stream || ' ' || record_id || ' ' || created_us ||
      from provider_record order by stream, record_id";
 const LEDGER: &str = "select effect_key || ' ' || object_id || ' ' || kind || ' ' || amount_minor || ' ' || currency \
      || ' ' || event_id || ' ' || corrects_entry_id as row from ledger_entry order by effect_key";
-const STATES: &str =
-    "select object_id || ' ' || status || ' ' || coalesce(refunded_minor, '') as row from object_state order by object_id";
+const STATES: &str = "select object_id || ' ' || status || ' ' || coalesce(refunded_minor, '') as row from object_state order by object_id";
 const INBOX: &str = "select event_id || ' ' || status as row from inbox_event order by event_id";
 
 /// Long enough that every stage can be seen from outside.

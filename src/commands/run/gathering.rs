@@ -237,14 +237,12 @@ async fn fetch(
     let answered =
         fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
     let scope = &side.reading.scope;
-    let is_gap = |cause: &str| cause == "no_permission" && gathered.lacks_permission(scope, Some(stream.name));
-    let mut left = answered.unanswered.iter().filter(|(_, cause)| **cause != "unaskable_id" && !is_gap(cause));
+    let is_gap =
+        |cause: &str| cause == "no_permission" && gathered.lacks_permission(scope, Some(stream.name));
+    let mut left =
+        answered.unanswered.iter().filter(|(_, cause)| **cause != "unaskable_id" && !is_gap(cause));
     if let Some((id, cause)) = left.next() {
-        bail!(
-            "fetch {} {id}: {cause}, and {} more were not answered",
-            stream.name,
-            left.count()
-        );
+        bail!("fetch {} {id}: {cause}, and {} more were not answered", stream.name, left.count());
     }
     Ok(answered.found)
 }
@@ -272,9 +270,11 @@ async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Readi
     local.effects(job.window, &mut collect).await?;
     local.states(job.window, &mut collect).await?;
     let side = ProviderSide { store: job.store, reading };
-    for id in side.known_ids(&ids).await? {
-        ids.remove(&id);
-    }
+    let mut known = side.known_ids(&ids).await?;
+    ids.retain(|id| !known.contains(id));
+    // A record that is stored need not have taught its aliases: a run may have been killed in between.
+    known.retain(|id| !stripe::is_final_root(id));
+    side.learn_aliases_of(&known).await?;
     let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
     let found = fetch_ids(job, gathered, side, client, ids).await?;
     side.learn_aliases_of(&found).await

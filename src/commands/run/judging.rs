@@ -210,7 +210,11 @@ async fn ask_again(
     let stale = sides.provider.not_read_since(&ids, job.request.now_us).await?;
     let is_capped = stale.len() > job.settings.limits.ask_count_max;
     let stale: BTreeSet<String> = stale.into_iter().take(job.settings.limits.ask_count_max).collect();
-    let found = fetch_ids(job, gathered, sides.provider, client, stale).await?;
+    let mut found = fetch_ids(job, gathered, sides.provider, client, stale).await?;
+    if job.resume_of.is_some() {
+        // The earlier run may have been killed between keeping a record and its aliases.
+        found.extend(ids);
+    }
     sides.provider.learn_aliases_of(&found).await?;
     Ok(match (is_capped, found.is_empty()) {
         (true, _) => Asked::NotAll,

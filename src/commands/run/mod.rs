@@ -72,9 +72,12 @@ pub async fn reconcile(
     };
     let job = begin(settings, request, &store, window).await?;
     let finished = work(&job, &lease, out).await;
-    lease.release().await?;
+    let released = lease.release().await;
     store.close().await;
-    finished
+    // Where both failed, why the work failed is what to tell.
+    let finished = finished?;
+    released?;
+    Ok(finished)
 }
 
 /// The steps.
