@@ -4,6 +4,7 @@ use clap::Parser;
 use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
 use recon::commands::{self, Outcome};
 use recon::config::{self, Settings, Unusable};
+use recon::provider::hint_of;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -124,11 +125,39 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 fn explain(error: &anyhow::Error) -> (Outcome, &str) {
     let unusable = error.chain().find_map(|cause| cause.downcast_ref::<Unusable>());
     let usage = error.chain().find_map(|cause| cause.downcast_ref::<UsageError>());
-    match (unusable, usage) {
-        (Some(unusable), _) => (Outcome::Config, &unusable.hint),
-        (None, Some(usage)) => (Outcome::Incomplete, &usage.hint),
-        (None, None) => (Outcome::Incomplete, "nothing was half-written; the same command goes on from here"),
+    match (unusable, usage, hint_of(error).or_else(|| disk_hint(error))) {
+        (Some(unusable), ..) => (Outcome::Config, &unusable.hint),
+        (None, Some(usage), _) => (Outcome::Incomplete, &usage.hint),
+        (None, None, Some(hint)) => (Outcome::Incomplete, hint),
+        (None, None, None) => {
+            (Outcome::Incomplete, "nothing was half-written; the same command goes on from here")
+        }
     }
+}
+
+/// What to do where a disk refuses: full, over a quota, or not to be written.
+fn disk_hint(error: &anyhow::Error) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    error.chain().find_map(|cause| {
+        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let text = cause.to_string();
+        match kind {
+            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
+                Some("make room; nothing was half-written, the same command goes on from here")
+            }
+            Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+                Some("let this user write there, or name another place in the configuration")
+            }
+            // SQLite's own words, https://sqlite.org/rescode.html
+            _ if text.contains("readonly database") => {
+                Some("let this user write the store's file and its folder")
+            }
+            _ if text.contains("database or disk is full") || text.contains("disk I/O error") => {
+                Some("make room where the store lies; the same command goes on from here")
+            }
+            _ => None,
+        }
+    })
 }
 
 fn one_line(text: &str) -> String {

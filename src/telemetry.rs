@@ -12,6 +12,12 @@ pub fn start() {
         .ok()
         .and_then(|text| EnvFilter::try_new(text).ok())
         .unwrap_or_else(|| EnvFilter::new("warn"));
+    // The database layer logs statements with what a team wrote into them, and failures that are
+    // returned to us and told once by us.
+    let filter = match "sqlx=off".parse() {
+        Ok(quiet) => filter.add_directive(quiet),
+        Err(_) => filter,
+    };
     let is_json = std::env::var("RECON_LOG_FORMAT").is_ok_and(|format| format == "json");
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)

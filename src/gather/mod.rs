@@ -2,6 +2,7 @@
 
 mod columns;
 mod dialect;
+mod endpoints;
 mod fresh;
 mod inbox;
 mod local;
@@ -12,6 +13,7 @@ mod whole;
 
 pub use crate::record::{Coverage, CoverageStatus};
 pub use dialect::Dialect;
+pub use endpoints::{Endpoints, endpoints};
 pub use fresh::{FreshState, fetch_state};
 pub use inbox::Inbox;
 pub use local::LocalBooks;

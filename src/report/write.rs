@@ -1,10 +1,10 @@
 //! The only file of `report/` that touches the disk: publishes a run's files so that no reader ever
 //! sees half of one.
 //!
-//! Every file is first written whole under a temporary name in the same folder and synced, so that a
-//! full disk is met before anything is visible; then the names are changed, `manifest.json` last, and
-//! the folder is synced. A second publication of the same run replaces file by file; until its
-//! manifest is there, the old manifest's checksums tell that the set is changing.
+//! The run's folder is written and synced whole under a hidden name, so that a full disk is met before
+//! anything is visible, and then renamed: it is there with all of its files or not at all. A second
+//! publication of the same run replaces file by file, `manifest.json` last; until its manifest is there,
+//! the old manifest's checksums tell that the set is changing.
 
 use super::{Rendered, manifest};
 use anyhow::{Context, Result, bail};
@@ -23,18 +23,60 @@ pub fn publish(out: &Path, run_id: &str, files: &[Rendered], manifest_bytes: &[u
         bail!("write the report: {bad:?} is no plain file name");
     }
     let dir = out.join(run_id);
-    fs::create_dir_all(&dir).with_context(|| format!("create the report folder {}", dir.display()))?;
-    sync_dir(out)?;
     let all = files.iter().map(|file| (&*file.name, &*file.bytes)).chain([(manifest::NAME, manifest_bytes)]);
-    let staged = stage(&dir, all)?;
+    if dir.is_dir() {
+        replace(&dir, all)?
+    } else {
+        publish_whole(out, &dir, all)?
+    }
+    Ok(dir)
+}
+
+/// Removes what a run that was killed while it published into `dir` may have left beside it.
+///
+/// # Errors
+/// When it is there and cannot be removed.
+pub fn discard(dir: &Path) -> Result<()> {
+    let Some(staging) = staging(dir).filter(|staging| staging.is_dir()) else { return Ok(()) };
+    fs::remove_dir_all(&staging).with_context(|| format!("remove {}", staging.display()))
+}
+
+/// `<out>/.<run id>.tmp` for `<out>/<run id>`.
+fn staging(dir: &Path) -> Option<PathBuf> {
+    let name = dir.file_name()?.to_str()?;
+    Some(dir.with_file_name(format!(".{name}.tmp")))
+}
+
+fn publish_whole<'a>(out: &Path, dir: &Path, files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
+    discard(dir)?;
+    let staging = staging(dir).context("write the report: a run folder has a name")?;
+    let make = || -> Result<()> {
+        fs::create_dir_all(&staging)
+            .with_context(|| format!("create the report folder {}", dir.display()))?;
+        for (name, bytes) in files {
+            write_synced(&staging.join(name), bytes)
+                .with_context(|| format!("write {}", dir.join(name).display()))?;
+        }
+        sync_dir(&staging)?;
+        fs::rename(&staging, dir).with_context(|| format!("put {} in its place", dir.display()))
+    };
+    if let Err(error) = make() {
+        // The first failure is the one to tell; a later run of the window removes what is left.
+        fs::remove_dir_all(&staging).ok();
+        return Err(error);
+    }
+    sync_dir(out)
+}
+
+fn replace<'a>(dir: &Path, files: impl Iterator<Item = (&'a str, &'a [u8])>) -> Result<()> {
+    let staged = stage(dir, files)?;
     for (temporary, target) in &staged {
         if let Err(error) = fs::rename(temporary, target) {
             remove(&staged);
             return Err(error).with_context(|| format!("put {} in its place", target.display()));
         }
     }
-    sync_dir(&dir)?;
-    Ok(dir)
+    sync_dir(dir)
 }
 
 /// Writes and syncs everything under temporary names: pairs of (temporary, final) path.

@@ -26,7 +26,7 @@ pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, record
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{Any, AnyConnection, AnyPool, Executor, SqlSafeStr, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, SqlSafeStr, Transaction};
 use std::time::Duration;
 
 /// How a store is opened.
@@ -69,13 +69,21 @@ impl Store {
         }
         sqlx::any::install_default_drivers();
         let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
+        let url = format!("sqlite:{path}?mode={mode}");
+        let context = || format!("open the store {path}");
+        // A pool tries a failing connection again until its time is over; one of our own says why at once.
+        let mut first = AnyConnection::connect(&url).await.with_context(context)?;
+        set_pragmas(&mut first, access).await.with_context(context)?;
+        first.close().await.with_context(context)?;
         let pool = AnyPoolOptions::new()
             .max_connections(CONNECTIONS_MAX)
             .acquire_timeout(Duration::from_secs(30))
             .after_connect(move |connection, _| Box::pin(set_pragmas(connection, access)))
-            .connect(&format!("sqlite:{path}?mode={mode}"))
+            // Where SQLite itself rolled back (a full disk), the driver goes on counting the transaction.
+            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
+            .connect(&url)
             .await
-            .with_context(|| format!("open the store {path}"))?;
+            .with_context(context)?;
         let store = Self { pool };
         if access == Access::ReadWrite {
             migrator().run(&store.pool).await.with_context(|| format!("bring {path} up to date"))?;

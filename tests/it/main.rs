@@ -3,11 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod apply;
+mod bad_input;
 mod cli;
 mod config;
 mod demo_reading;
 mod demo_world;
+mod determinism;
 mod docs;
+mod kill;
 mod local_side;
 mod oracle;
 mod paging;
@@ -17,6 +20,7 @@ mod report;
 mod report_publish;
 mod rules;
 mod sample;
+mod stage;
 mod tidy;
 mod witness;
 mod world;

@@ -3,122 +3,16 @@
 //! is left, the books equal the provider's, and a second apply writes nothing. A failing seed prints
 //! itself.
 
-use recon::cli::{RunRequest, WindowSpec};
-use recon::commands::apply::{ApplyArgs, apply_to};
-use recon::commands::{Outcome, run};
-use recon::config;
-use recon::demo::emulator::{Emulator, Faults};
-use recon::demo::faults::{Fault, Mix, Planted, plant};
-use recon::demo::verdict::{self, Verdict};
-use recon::demo::world::{WANTED_TYPES, World};
-use recon::demo::{PROVIDER, deliver};
-use recon::provider::Cancel;
-use recon::record::{EffectKind, format_instant};
-use recon::store::{Access, Store};
+use crate::stage::Stage;
+use recon::commands::Outcome;
+use recon::demo::emulator::Faults;
+use recon::demo::faults::{Fault, Mix};
+use recon::record::EffectKind;
 use sqlx::Row;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// 2026-06-15T12:34:56Z: the seeds' own present, so that a seed tells the same story every day.
-const NOW_US: i64 = 1_781_526_896_000_000;
 
 /// Seeds in one run of the suite; `RECON_SEEDS` asks for more, `RECON_SEED` for a single one.
 const SEEDS: u64 = 200;
-
-/// A store, its configuration and the emulator that it points at.
-pub struct Stage {
-    pub folder: tempfile::TempDir,
-    pub world: World,
-    pub planted: Vec<Planted>,
-    pub emulator: Emulator,
-}
-
-impl Stage {
-    pub async fn new(seed: u64, events: usize, mix: &Mix, faults: Faults) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut world = World::new(seed, events, NOW_US);
-        let planted = plant(&mut world, seed, mix);
-        let emulator = Emulator::start(&world, faults).await.unwrap();
-        let stage = Self { folder, world, planted, emulator };
-        std::fs::write(stage.config(), stage.configuration()).unwrap();
-        std::fs::write(stage.folder.path().join("stripe.key"), &stage.emulator.key).unwrap();
-        let store = stage.store().await;
-        deliver(&store, &stage.world, &stage.planted, seed).await.unwrap();
-        store.close().await;
-        stage
-    }
-
-    pub fn config(&self) -> PathBuf {
-        self.folder.path().join("recon.toml")
-    }
-
-    fn configuration(&self) -> String {
-        let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("\"{kind}\"")).collect();
-        format!(
-            "[store]\nurl = \"sqlite:recon.db\"\n[report]\ndir = \"out\"\n\
-             [[provider]]\nname = \"{PROVIDER}\"\nkind = \"stripe\"\nbase_url = \"{}\"\n\
-             api_key = {{ file = \"stripe.key\" }}\nmode = \"live\"\nrequests_per_second = 5000\n\
-             account_requests_per_second = 20000\nintent = \"metadata.order_id\"\nevent_types = [{}]\n\
-             [corrections]\ncount_max = 100000\n\
-             minor_max = {{ usd = 1000000000, eur = 1000000000, brl = 1000000000, jpy = 1000000000, kwd = 1000000000 }}\n",
-            self.emulator.base_url,
-            types.join(", ")
-        )
-    }
-
-    pub async fn store(&self) -> Store {
-        let path = self.folder.path().join("recon.db");
-        Store::open(&format!("sqlite:{}", path.display()), Access::ReadWrite).await.unwrap()
-    }
-
-    pub async fn reconcile(&self) -> (Outcome, PathBuf) {
-        let settings = config::load(Some(&self.config())).unwrap();
-        let instant = |at_us: i64| Some(format_instant(at_us, chrono_tz::Tz::UTC));
-        let request = RunRequest {
-            window: WindowSpec {
-                since: instant(self.world.from_us),
-                until: instant(self.world.until_us),
-                month: None,
-            },
-            providers: vec![PROVIDER.to_owned()],
-            apply: false,
-            offline: false,
-            no_grace: false,
-            json: false,
-            now_us: self.world.now_us,
-            cancel: Cancel::never(),
-        };
-        let mut said = Vec::new();
-        let finished = run::reconcile(&settings, &request, &mut said).await.unwrap();
-        (finished.outcome, finished.dir.unwrap())
-    }
-
-    pub async fn apply(&self, plan: &Path) -> (Outcome, String) {
-        let settings = config::load(Some(&self.config())).unwrap();
-        let args = ApplyArgs { plan: plan.to_owned() };
-        let mut said = Vec::new();
-        let outcome = apply_to(&settings, &args, self.world.now_us, &mut said).await.unwrap();
-        (outcome, String::from_utf8(said).unwrap())
-    }
-
-    pub fn verdict(&self, dir: &Path, after_apply: bool) -> Verdict {
-        let rows = verdict::read_findings(&std::fs::read(dir.join("findings.csv")).unwrap()).unwrap();
-        verdict::judge(&self.planted, &rows, after_apply)
-    }
-
-    /// Rows of every table that holds business state.
-    async fn business_rows(&self) -> Vec<(String, i64)> {
-        let store = self.store().await;
-        let mut counts = Vec::new();
-        for table in ["ledger_entry", "object_state", "inbox_event", "applied_event", "outbox_message"] {
-            let sql = format!("select count(*) as rows from {table}");
-            let row = sqlx::query(sqlx::AssertSqlSafe(sql)).fetch_one(store.pool()).await.unwrap();
-            counts.push((table.to_owned(), row.get("rows")));
-        }
-        store.close().await;
-        counts
-    }
-}
 
 /// The provider's truth against the whole ledger: what is left between them is exactly what a person
 /// must decide and what is in flight. Nothing of the run's own code adds up here.

@@ -2,7 +2,9 @@
 
 use super::Job;
 use crate::config::{Accounts, ProviderSettings};
-use crate::gather::{Coverage, CoverageStatus, Dialect, Inbox, LocalBooks, ProviderSide, Sides};
+use crate::gather::{
+    Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, ProviderSide, Sides, endpoints,
+};
 use crate::provider::stripe::{self, Reading};
 use crate::provider::{self, Client, Progress, RunContext, Stream, fetch_by_id};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
@@ -40,6 +42,16 @@ impl Gathered {
         }
     }
 
+    /// Whether the key may not read this stream of a scope, or any where none is named. That is a gap
+    /// already, and nothing more is to be had of it by id.
+    pub(super) fn lacks_permission(&self, scope: &Scope, stream: Option<&str>) -> bool {
+        self.coverage.iter().any(|row| {
+            row.scope == *scope
+                && row.cause == "no_permission"
+                && stream.is_none_or(|stream| row.stream == stream)
+        })
+    }
+
     /// Ranges for which a scope's events were listed.
     pub(super) fn event_ranges(&self, scope: &Scope) -> Vec<Window> {
         self.coverage
@@ -69,22 +81,33 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
     };
     for provider in chosen(job) {
         let accounts = received.accounts(provider);
-        for account in &accounts {
-            gathered.readings.push(reading(job, provider, account, &received));
-        }
         if job.request.offline {
+            let readings = accounts.iter().map(|account| reading(job, provider, account, &received, None));
+            gathered.readings.extend(readings);
             gathered.coverage.extend(stored_coverage(job, provider, &accounts).await?);
             continue;
         }
         let client = Client::new(provider, &job.settings.limits)?;
+        let told = endpoints(&client, &provider.mode)
+            .await
+            .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
+        for account in &accounts {
+            // Endpoints of the platform say nothing of what a connected account's events need.
+            let told = told.as_ref().filter(|_| account.is_empty());
+            gathered.readings.push(reading(job, provider, account, &received, told));
+        }
         page(job, provider, &client, accounts, &mut gathered).await?;
+        if told.is_some_and(|told| told.is_disabled) {
+            let row = disabled_since(job, provider, &gathered, &received).await?;
+            gathered.coverage.extend(row);
+        }
         gathered.clients.insert(provider.name.clone(), client);
     }
     for index in 0..gathered.readings.len() {
         let reading = gathered.readings[index].clone();
         let side = ProviderSide { store: job.store, reading: &reading };
         if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
-            follow_references(job, side, client).await?;
+            follow_references(job, &gathered, side, client).await?;
         }
         side.learn_aliases().await?;
         ask_for_unknown_ids(job, &gathered, &reading).await?;
@@ -96,10 +119,17 @@ fn chosen<'a>(job: &'a Job<'_>) -> impl Iterator<Item = &'a ProviderSettings> {
     job.settings.providers.iter().filter(|provider| job.request.providers.contains(&provider.name))
 }
 
-fn reading(job: &Job<'_>, provider: &ProviderSettings, account: &str, received: &Received) -> Reading {
+fn reading(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    account: &str,
+    received: &Received,
+    told: Option<&Endpoints>,
+) -> Reading {
     let scope = provider.scope(account);
     let received = received.types(&scope);
-    let mut wanted = provider.event_types.clone().or_else(|| received.clone());
+    let told = told.and_then(|told| told.types.clone());
+    let mut wanted = provider.event_types.clone().or(told).or_else(|| received.clone());
     if let Some(wanted) = &mut wanted {
         // What arrives and is not understood must be said, whatever the settings list.
         let unknown = |name: &&String| stripe::tracks_of_type(name).is_none();
@@ -136,14 +166,55 @@ async fn page(
     Ok(())
 }
 
+/// Every endpoint is switched off: a gap from the first event after the last received one.
+async fn disabled_since(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    gathered: &Gathered,
+    received: &Received,
+) -> Result<Option<Coverage>> {
+    let scope = provider.scope("");
+    let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == scope) else {
+        return Ok(None);
+    };
+    let last_us = received.last_us(&scope).unwrap_or(i64::MIN);
+    let mut first_missed_us = None;
+    let mut note = |fact: Fact| {
+        if let Fact::ProviderEvent(event) = fact
+            && event.wanted
+            && event.created_us > last_us
+        {
+            first_missed_us = Some(first_missed_us.unwrap_or(i64::MAX).min(event.created_us));
+        }
+        Ok(())
+    };
+    ProviderSide { store: job.store, reading }.scan_events(&mut note).await?;
+    Ok(Some(Coverage {
+        scope,
+        stream: "webhook_endpoints".to_owned(),
+        from_us: first_missed_us.unwrap_or(last_us).clamp(job.window.from_us, job.window.until_us - 1),
+        until_us: job.window.until_us,
+        status: CoverageStatus::Gap,
+        cause: "endpoint_disabled".to_owned(),
+        slices: 0,
+        pages: 0,
+        records: 0,
+    }))
+}
+
 /// Reads single objects that the window's records point to and that lie outside of it.
-async fn follow_references(job: &Job<'_>, side: ProviderSide<'_>, client: &Client) -> Result<()> {
+async fn follow_references(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    side: ProviderSide<'_>,
+    client: &Client,
+) -> Result<()> {
     let mut wanted = side.stale_references(job.request.now_us).await?;
     for _ in 0..REFERENCE_ROUNDS {
         let mut fetched = BTreeSet::new();
         for (name, ids) in &wanted {
             let Some(stream) = stripe::stream_named(name) else { continue };
-            fetched.extend(fetch(job, side, client, stream, ids).await?);
+            fetched.extend(fetch(job, gathered, side, client, stream, ids).await?);
         }
         if fetched.is_empty() {
             return Ok(());
@@ -157,6 +228,7 @@ async fn follow_references(job: &Job<'_>, side: ProviderSide<'_>, client: &Clien
 /// nothing may be concluded about it.
 async fn fetch(
     job: &Job<'_>,
+    gathered: &Gathered,
     side: ProviderSide<'_>,
     client: &Client,
     stream: &Stream,
@@ -164,12 +236,13 @@ async fn fetch(
 ) -> Result<BTreeSet<String>> {
     let answered =
         fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
-    if let Some((id, cause)) = answered.unanswered.iter().find(|(_, cause)| **cause != "unaskable_id") {
-        bail!(
-            "fetch {} {id}: {cause}, and {} more were not answered",
-            stream.name,
-            answered.unanswered.len() - 1
-        );
+    let scope = &side.reading.scope;
+    let is_gap =
+        |cause: &str| cause == "no_permission" && gathered.lacks_permission(scope, Some(stream.name));
+    let mut left =
+        answered.unanswered.iter().filter(|(_, cause)| **cause != "unaskable_id" && !is_gap(cause));
+    if let Some((id, cause)) = left.next() {
+        bail!("fetch {} {id}: {cause}, and {} more were not answered", stream.name, left.count());
     }
     Ok(answered.found)
 }
@@ -197,17 +270,20 @@ async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Readi
     local.effects(job.window, &mut collect).await?;
     local.states(job.window, &mut collect).await?;
     let side = ProviderSide { store: job.store, reading };
-    for id in side.known_ids(&ids).await? {
-        ids.remove(&id);
-    }
+    let mut known = side.known_ids(&ids).await?;
+    ids.retain(|id| !known.contains(id));
+    // A record that is stored need not have taught its aliases: a run may have been killed in between.
+    known.retain(|id| !stripe::is_final_root(id));
+    side.learn_aliases_of(&known).await?;
     let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
-    let found = fetch_ids(job, side, client, ids).await?;
+    let found = fetch_ids(job, gathered, side, client, ids).await?;
     side.learn_aliases_of(&found).await
 }
 
 /// Fetches objects of any stream by id, and what they point to. Answers what the provider has.
 pub(super) async fn fetch_ids(
     job: &Job<'_>,
+    gathered: &Gathered,
     side: ProviderSide<'_>,
     client: &Client,
     ids: BTreeSet<String>,
@@ -223,7 +299,7 @@ pub(super) async fn fetch_ids(
         let mut found = BTreeSet::new();
         for (name, ids) in &by_stream {
             let Some(stream) = stripe::stream_named(name) else { continue };
-            found.extend(fetch(job, side, client, stream, ids).await?);
+            found.extend(fetch(job, gathered, side, client, stream, ids).await?);
         }
         by_stream = side.stale_references_of(&found, job.request.now_us).await?;
         all.extend(found);
@@ -234,12 +310,13 @@ pub(super) async fn fetch_ids(
 /// Asks the provider for events by id. Answers those that it has.
 pub(super) async fn fetch_events(
     job: &Job<'_>,
+    gathered: &Gathered,
     side: ProviderSide<'_>,
     client: &Client,
     ids: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>> {
     let Some(stream) = stripe::stream_named("events") else { return Ok(BTreeSet::new()) };
-    fetch(job, side, client, stream, ids).await
+    fetch(job, gathered, side, client, stream, ids).await
 }
 
 /// Offline, the stored slices are the proof.
@@ -262,15 +339,19 @@ async fn stored_coverage(
 /// What the inbox receives.
 struct Received {
     by_scope: BTreeMap<Scope, BTreeSet<String>>,
+    last_us: BTreeMap<Scope, i64>,
 }
 
 impl Received {
     async fn by(inbox: Option<&Inbox>, window: Window) -> Result<Self> {
         let mut by_scope: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
+        let mut last_us: BTreeMap<Scope, i64> = BTreeMap::new();
         if let Some(inbox) = inbox {
             let memory = Window { from_us: window.from_us.saturating_sub(INBOX_MEMORY_US).max(0), ..window };
             let mut note = |fact: Fact| {
                 if let Fact::InboxEvent(event) = fact {
+                    let last_us = last_us.entry(event.scope.clone()).or_insert(event.received_at_us);
+                    *last_us = event.received_at_us.max(*last_us);
                     let types = by_scope.entry(event.scope).or_default();
                     if !types.contains(&event.event_type) {
                         types.insert(event.event_type);
@@ -280,12 +361,17 @@ impl Received {
             };
             inbox.events(memory, &mut note).await?;
         }
-        Ok(Self { by_scope })
+        Ok(Self { by_scope, last_us })
     }
 
     /// Types that a scope's inbox has received; `None` where it has none, so that every type is wanted.
     fn types(&self, scope: &Scope) -> Option<BTreeSet<String>> {
         self.by_scope.get(scope).cloned()
+    }
+
+    /// When a scope's inbox last received anything, Unix µs.
+    fn last_us(&self, scope: &Scope) -> Option<i64> {
+        self.last_us.get(scope).copied()
     }
 
     fn accounts(&self, provider: &ProviderSettings) -> Vec<String> {

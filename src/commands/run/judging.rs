@@ -78,7 +78,7 @@ async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<
         .iter()
         .map(|reading| (reading.scope.clone(), gathered.event_ranges(&reading.scope)))
         .collect();
-    let comparer = Comparer::new(&job.settings.compare, &job.spill_dir())?;
+    let comparer = Comparer::new(&job.settings.compare, &std::env::temp_dir())?;
     let mut comparer = comparer.covering(covered);
     for reading in &gathered.readings {
         let side = ProviderSide { store: job.store, reading };
@@ -151,7 +151,12 @@ async fn judge_batch(
     }
     let sides = gathered.sides(job, reading);
     let mut groups = sides.load(roots).await?;
-    let unproven = ids_without_record(&sides, &groups).await?;
+    let mut unproven = ids_without_record(&sides, &groups).await?;
+    if job.resume_of.is_some() {
+        // What the earlier run read may have changed since.
+        unproven.extend(groups.keys().cloned());
+        unproven.extend(groups.values().flat_map(|group| group.parts.iter().cloned()));
+    }
     let was_asked = ask_again(job, gathered, &sides, unproven).await?;
     if was_asked != Asked::NothingNew {
         groups = sides.load(roots).await?;
@@ -175,7 +180,7 @@ fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_a
         window: job.window,
         pending_since_us: job.request.now_us - grace_us,
         has_event_leg: gathered.inbox.is_some() && !gathered.event_ranges(&reading.scope).is_empty(),
-        provider_was_asked,
+        provider_was_asked: provider_was_asked && !gathered.lacks_permission(&reading.scope, None),
     }
 }
 
@@ -205,7 +210,11 @@ async fn ask_again(
     let stale = sides.provider.not_read_since(&ids, job.request.now_us).await?;
     let is_capped = stale.len() > job.settings.limits.ask_count_max;
     let stale: BTreeSet<String> = stale.into_iter().take(job.settings.limits.ask_count_max).collect();
-    let found = fetch_ids(job, sides.provider, client, stale).await?;
+    let mut found = fetch_ids(job, gathered, sides.provider, client, stale).await?;
+    if job.resume_of.is_some() {
+        // The earlier run may have been killed between keeping a record and its aliases.
+        found.extend(ids);
+    }
     sides.provider.learn_aliases_of(&found).await?;
     Ok(match (is_capped, found.is_empty()) {
         (true, _) => Asked::NotAll,
@@ -276,5 +285,5 @@ async fn known_events(
         return Ok(BTreeSet::new());
     };
     let ids = rows.iter().map(|row| row.event_id.clone()).take(job.settings.limits.ask_count_max).collect();
-    super::gathering::fetch_events(job, side, client, &ids).await
+    super::gathering::fetch_events(job, gathered, side, client, &ids).await
 }

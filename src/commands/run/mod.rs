@@ -13,12 +13,17 @@ use super::Outcome;
 use crate::cli::{self, RunRequest};
 use crate::config::Settings;
 use crate::record::{SECOND_US, Window, format_instant};
+use crate::report;
 use crate::store::lease::{self, Lease};
 use crate::store::runs::{self, Run, RunOutcome};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result, bail};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// How old an unfinished run may be for its closed slices to be taken over. What they hold is as old, so
+/// groups that look wrong are read again before anybody is accused.
+const RESUME_AGE_US_MAX: i64 = 6 * 3_600 * SECOND_US;
 
 /// What the steps of a run share.
 pub(super) struct Job<'a> {
@@ -27,7 +32,7 @@ pub(super) struct Job<'a> {
     store: &'a Store,
     window: Window,
     run_id: String,
-    /// The killed run of the same window whose slices this one takes over.
+    /// The unfinished run, of the same window or of its beginning, whose slices this one takes over.
     resume_of: Option<String>,
 }
 
@@ -67,9 +72,12 @@ pub async fn reconcile(
     };
     let job = begin(settings, request, &store, window).await?;
     let finished = work(&job, &lease, out).await;
-    lease.release().await?;
+    let released = lease.release().await;
     store.close().await;
-    finished
+    // Where both failed, why the work failed is what to tell.
+    let finished = finished?;
+    released?;
+    Ok(finished)
 }
 
 /// The steps.
@@ -121,12 +129,12 @@ async fn begin<'a>(
     store: &'a Store,
     window: Window,
 ) -> Result<Job<'a>> {
-    let resume_of = runs::recent(store.pool(), 20)
-        .await?
-        .into_iter()
-        .find(|run| run.window == window)
-        .filter(|run| run.outcome == RunOutcome::Started && !request.offline)
-        .map(|run| run.run_id);
+    let earlier = unfinished(request, store, window).await?;
+    if let Some(run) = &earlier {
+        // Its run folder may be elsewhere than this run's.
+        report::write::discard(Path::new(&run.report_dir))?;
+    }
+    let resume_of = earlier.map(|run| run.run_id);
     let run_id = run_id(request.now_us);
     let run = Run {
         run_id: run_id.clone(),
@@ -143,16 +151,22 @@ async fn begin<'a>(
     Ok(Job { settings, request, store, window, run_id, resume_of })
 }
 
+/// The latest run of this window, where it did not see everything. Without `--until` the window of the
+/// same command ends a little later each time, so only its beginning must be the same.
+async fn unfinished(request: &RunRequest, store: &Store, window: Window) -> Result<Option<Run>> {
+    if request.offline {
+        return Ok(None);
+    }
+    let oldest_us = request.now_us.saturating_sub(RESUME_AGE_US_MAX);
+    let is_same = |run: &Run| run.window.from_us == window.from_us && run.window.until_us <= window.until_us;
+    let latest = runs::recent(store.pool(), 20).await?.into_iter().find(is_same);
+    Ok(latest.filter(|run| !run.outcome.is_success() && run.started_at_us >= oldest_us))
+}
+
 /// Sortable by the run's time, and unique: the machine's own microseconds and the process stand in it.
 fn run_id(now_us: i64) -> String {
     let at = format_instant(now_us - now_us.rem_euclid(SECOND_US), chrono_tz::Tz::UTC);
     let digits: String = at.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
     let micros = crate::clock::machine_now_us().rem_euclid(1_000 * SECOND_US);
     format!("{digits}Z-{micros:09}-{}", std::process::id())
-}
-
-impl Job<'_> {
-    fn spill_dir(&self) -> PathBuf {
-        std::env::temp_dir().join(format!("recon-{}", self.run_id))
-    }
 }

@@ -72,6 +72,22 @@ pub struct Faults {
     pub vanishing_cursors: Vec<(Stream, u64)>,
     /// This list's so-manieth page (from 1) is empty; the flag is its `has_more`.
     pub empty_pages: Vec<(Stream, u64, bool)>,
+    /// What the key may not read: 403.
+    pub forbidden: Vec<Stream>,
+    /// The account's webhook endpoints.
+    pub endpoints: Endpoints,
+}
+
+/// What `/v1/webhook_endpoints` answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Endpoints {
+    /// One that is enabled and receives what the shop wants.
+    #[default]
+    Healthy,
+    /// 403: the key may not read them.
+    Forbidden,
+    /// These: status and event types.
+    These(Vec<(&'static str, Vec<&'static str>)>),
 }
 
 /// One thing that goes wrong with an answer.

@@ -9,7 +9,7 @@ mod list;
 mod reply;
 mod serve;
 
-pub use chaos::{Change, Faults, Mishap, RateLimit, RetryAfter};
+pub use chaos::{Change, Endpoints, Faults, Mishap, RateLimit, RetryAfter};
 pub use serve::Emulator;
 
 use super::world::{Stream, World};

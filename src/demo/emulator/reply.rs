@@ -23,6 +23,16 @@ pub(super) fn no_access(account: &str) -> ApiError {
     }
 }
 
+pub(super) fn no_permission() -> ApiError {
+    ApiError {
+        status: 403,
+        kind: "invalid_request_error",
+        code: "",
+        message: "The provided key does not have the required permissions for this endpoint.".to_owned(),
+        param: String::new(),
+    }
+}
+
 pub(super) fn is_authorised(headers: &HeaderMap, key: &str) -> bool {
     let Some(given) = headers.get("authorization").and_then(|value| value.to_str().ok()) else {
         return false;

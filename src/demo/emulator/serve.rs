@@ -1,8 +1,8 @@
 //! HTTP: who asks, what for, and what goes wrong with the answer.
 
-use super::chaos::{Buckets, Faults, Mishap};
+use super::chaos::{Buckets, Endpoints, Faults, Mishap};
 use super::list::{self, ApiError, Query, Row};
-use super::reply::{account_of, cut, dropped, is_authorised, json, no_access, text, too_many};
+use super::reply::{account_of, cut, dropped, is_authorised, json, no_access, no_permission, text, too_many};
 use super::{Account, Counters, Shared};
 use crate::demo::world::{Stream, WANTED_TYPES, World};
 use anyhow::{Context, Result};
@@ -206,9 +206,12 @@ fn look_up(
     pairs: &[(String, String)],
 ) -> Result<String, ApiError> {
     match target {
+        Target::List(stream) | Target::One(stream, _) if faults.forbidden.contains(stream) => {
+            Err(no_permission())
+        }
         Target::List(stream) => list_page(account, faults, *stream, pairs),
         Target::One(stream, id) => one(account, *stream, id, pairs),
-        Target::Endpoints => Ok(endpoints()),
+        Target::Endpoints => endpoints(&faults.endpoints),
         Target::Unknown => Err(ApiError {
             status: 404,
             kind: "invalid_request_error",
@@ -288,12 +291,22 @@ fn list_body(stream: Stream, bodies: &[String], has_more: bool) -> String {
     format!(r#"{{"object":"list","data":[{data}],"has_more":{has_more},"url":"/v1/{url}"}}"#)
 }
 
-fn endpoints() -> String {
-    let endpoint = serde_json::json!({
-        "id": "we_1Example00000000000000", "object": "webhook_endpoint", "api_version": null,
-        "application": null, "created": 1_600_000_000, "description": null,
-        "enabled_events": WANTED_TYPES, "livemode": true, "metadata": {}, "status": "enabled",
-        "url": "https://shop.example.com/webhooks/stripe",
-    });
-    format!(r#"{{"object":"list","data":[{endpoint}],"has_more":false,"url":"/v1/webhook_endpoints"}}"#)
+fn endpoints(shown: &Endpoints) -> Result<String, ApiError> {
+    let healthy = [("enabled", WANTED_TYPES.to_vec())];
+    let shown = match shown {
+        Endpoints::Healthy => &healthy[..],
+        Endpoints::Forbidden => return Err(no_permission()),
+        Endpoints::These(endpoints) => endpoints,
+    };
+    let bodies: Vec<String> = shown.iter().enumerate().map(|(at, (status, types))| {
+        let endpoint = serde_json::json!({
+            "id": format!("we_{}Example00000000000000", at + 1), "object": "webhook_endpoint", "api_version": null,
+            "application": null, "created": 1_600_000_000, "description": null,
+            "enabled_events": types, "livemode": true, "metadata": {}, "status": status,
+            "url": "https://shop.example.com/webhooks/stripe",
+        });
+        endpoint.to_string()
+    }).collect();
+    let data = bodies.join(",");
+    Ok(format!(r#"{{"object":"list","data":[{data}],"has_more":false,"url":"/v1/webhook_endpoints"}}"#))
 }
