@@ -52,6 +52,7 @@ create table ledger_entry (
 );
 create index ledger_entry_applied on ledger_entry (applied_at_us);
 create index ledger_entry_object on ledger_entry (object_id);
+create index ledger_entry_corrects on ledger_entry (corrects_entry_id) where corrects_entry_id <> '';
 
 create table object_state (
     provider text not null,
@@ -92,9 +93,11 @@ create table provider_record (
     body blob not null,
     primary key (provider, account, mode, stream, record_id)
 );
-create index provider_record_created on provider_record (stream, created_us);
+create index provider_record_created on provider_record (provider, account, mode, stream, created_us, record_id);
+create index provider_record_id on provider_record (record_id);
 
--- One row per paged time range: the proof of coverage. A closed slice and its rows are one commit.
+-- One row per paged time range and run: the proof of coverage. A closed slice and its rows are one commit; a
+-- run that resumes a killed one takes its slices over.
 create table slice (
     provider text not null,
     account text not null,
@@ -103,13 +106,12 @@ create table slice (
     from_us bigint not null,
     until_us bigint not null,
     status text not null check (status in ('open', 'closed', 'gap')),
-    cursor text not null default '',
     pages bigint not null default 0,
     records bigint not null default 0,
     cause text not null default '',
     closed_at_us bigint,
     run_id text not null,
-    primary key (provider, account, mode, stream, from_us, until_us)
+    primary key (provider, account, mode, stream, run_id, from_us, until_us)
 );
 
 create table alias (
@@ -161,10 +163,11 @@ create table finding (
     run_id text not null
 );
 
--- Chained by hash: hash = sha256(previous hash + this row). Insert only.
+-- Chained by hash: hash = sha256(previous hash + this row). Insert only. A correction that could not
+-- be carried out may be tried again, but no outcome of it is ever recorded twice.
 create table correction (
     sequence bigint not null primary key,
-    correction_id text not null unique,
+    correction_id text not null,
     plan_run_id text not null,
     finding_id text not null,
     action text not null,
@@ -172,7 +175,8 @@ create table correction (
     outcome text not null,
     applied_at_us bigint not null,
     previous_hash text not null,
-    hash text not null
+    hash text not null,
+    unique (correction_id, outcome)
 );
 
 create table lease (

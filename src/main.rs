@@ -1,2 +1,140 @@
-//! The command line.
-fn main() {}
+//! The command line's entry: the only place that turns an outcome into an exit code.
+
+use clap::Parser;
+use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
+use recon::commands::{self, Outcome};
+use recon::config::{self, Settings, Unusable};
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    recon::telemetry::start();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(anyhow::Error::from)
+        .and_then(|runtime| runtime.block_on(dispatch(cli)));
+    match outcome {
+        Ok(outcome) => ExitCode::from(outcome.exit_code()),
+        Err(error) => fail(&error),
+    }
+}
+
+async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
+    let config = cli.config.as_deref();
+    let Some(command) = cli.command else {
+        let mut settings = config::load(config)?;
+        return start_run(&cli.run, &mut settings).await;
+    };
+    if cli.run != RunArgs::default() {
+        return Err(UsageError::new(
+            "arguments of a run stand before a subcommand, which does not take them",
+            "leave out the one or the other",
+        )
+        .into());
+    }
+    match command {
+        Command::Init(args) => commands::init::init(&args.dir, &mut std::io::stdout().lock()),
+        Command::Completions { shell } => print(|out| commands::completions::completions(shell, out)),
+        Command::Man => print(|out| commands::man::man(out)),
+        Command::Apply(args) => {
+            let args = commands::apply::ApplyArgs { plan: args.plan };
+            commands::apply::apply(&config::load(config)?, &args, recon::clock::now_us()).await
+        }
+        Command::Status(args) => {
+            let args = commands::status::StatusArgs { max_age: args.max_age };
+            commands::status::status(&config::load(config)?, &args, recon::clock::now_us()).await
+        }
+        Command::Demo(args) => {
+            let is_exact = commands::demo::demo(&args).await?;
+            Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
+        }
+    }
+}
+
+/// Checks everything that can be checked without asking anybody, then runs.
+async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Outcome> {
+    let (canceller, flag) = recon::provider::Cancel::new();
+    let request = RunRequest::new(args, settings, recon::clock::now_us(), flag)?;
+    let settle_delay = settings.settle_delay(&request.providers);
+    // The run resolves the window again once it knows the watermark; a mistyped one ends here.
+    cli::resolve_window(&request.window, settings.report.time_zone, request.now_us, settle_delay, None)?;
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            tracing::warn!("stopping; the next run goes on from here (again to stop at once)");
+            canceller.cancel();
+        }
+        if tokio::signal::ctrl_c().await.is_ok() {
+            std::process::exit(i32::from(Outcome::Incomplete.exit_code()));
+        }
+    });
+    commands::run::run(settings, &request).await
+}
+
+/// Data on stdout, nothing else; a reader that closed the pipe has what it wanted.
+fn print(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<Outcome> {
+    let mut text = Vec::new();
+    write(&mut text)?;
+    match std::io::stdout().lock().write_all(&text) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(Outcome::Clean),
+    }
+}
+
+/// Arguments that clap does not accept, or its help and version.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        return fail(&usage_error(error).into());
+    }
+    let is_printed = error.print().is_ok();
+    if is_printed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// clap's account of a refusal, in our form: one error line and a hint.
+fn usage_error(error: &clap::Error) -> UsageError {
+    let text = error.render().to_string();
+    let told = text.split("\n\nUsage:").next().unwrap_or_default();
+    let told = told.split("\n\nFor more information").next().unwrap_or_default();
+    let (message, tips) = told.split_once("\n\n").unwrap_or((told, ""));
+    let message = message.trim_start_matches("error: ");
+    let tip = tips.trim().trim_start_matches("tip: ");
+    let hint = if tip.is_empty() { "`recon --help` shows every argument with examples" } else { tip };
+    UsageError::new(message, hint)
+}
+
+/// One error line, a hint where there is one, and the outcome as the last line of stdout.
+fn fail(error: &anyhow::Error) -> ExitCode {
+    let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let (outcome, hint) = explain(error);
+    let hint = if hint.is_empty() { String::new() } else { format!("hint: {}\n", one_line(hint)) };
+    let lines = format!("error: {}\n{hint}", one_line(&chain.join(": ")));
+    // Nobody is left to tell when stderr is closed.
+    drop(std::io::stderr().write_all(lines.as_bytes()));
+    finish(outcome)
+}
+
+/// What an error ends as, and what to do about it.
+fn explain(error: &anyhow::Error) -> (Outcome, &str) {
+    let unusable = error.chain().find_map(|cause| cause.downcast_ref::<Unusable>());
+    let usage = error.chain().find_map(|cause| cause.downcast_ref::<UsageError>());
+    match (unusable, usage) {
+        (Some(unusable), _) => (Outcome::Config, &unusable.hint),
+        (None, Some(usage)) => (Outcome::Incomplete, &usage.hint),
+        (None, None) => (Outcome::Incomplete, "nothing was half-written; the same command goes on from here"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn finish(outcome: Outcome) -> ExitCode {
+    let line = format!("outcome={} findings=0\n", outcome.as_str());
+    // The exit code still says it when stdout is closed.
+    drop(std::io::stdout().write_all(line.as_bytes()));
+    ExitCode::from(outcome.exit_code())
+}

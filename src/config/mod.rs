@@ -1,5 +1,15 @@
 //! Settings: `recon.toml` read, checked and typed. Nothing downstream sees raw configuration.
 
+mod document;
+mod load;
+mod provider;
+mod unusable;
+mod values;
+
+pub use load::{Environment, FILE_NAME, load, parse};
+pub use unusable::{Unusable, nearest, suggestion};
+pub use values::{parse_duration, parse_size, shown};
+
 use crate::findings::Kind;
 use crate::record::{EffectKind, Scope, Status};
 use chrono_tz::Tz;
@@ -55,6 +65,15 @@ pub struct Settings {
     pub limits: LimitSettings,
 }
 
+impl Settings {
+    /// The longest settle delay among the named providers: the window of a run ends that long ago.
+    #[must_use]
+    pub fn settle_delay(&self, providers: &[String]) -> Duration {
+        let chosen = self.providers.iter().filter(|provider| providers.contains(&provider.name));
+        chosen.map(|provider| provider.settle_delay).max().unwrap_or_default()
+    }
+}
+
 /// Where one side of the comparison is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -73,6 +92,18 @@ pub enum Locale {
     En,
     /// `;` between cells, `1234,56`, byte order mark, CRLF.
     PtBr,
+}
+
+impl Locale {
+    /// Reads `en` or `pt-BR`, in any case and with `_` for `-`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text.to_ascii_lowercase().replace('_', "-").as_str() {
+            "en" => Some(Self::En),
+            "pt-br" => Some(Self::PtBr),
+            _ => None,
+        }
+    }
 }
 
 /// Which date puts money into a period.

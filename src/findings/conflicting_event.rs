@@ -14,18 +14,26 @@ use super::{Action, Finding, Group, Kind};
 use crate::record::{InboxEvent, Scope};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One finding for each id with more than one body, among the events of this root: an event of another
-/// root that a row here names is found there.
-pub(super) fn conflicting_events(scope: &Scope, root_id: &str, group: &Group) -> Vec<Finding> {
+/// Among the events of this root: an event of another root that a row here names is found there.
+pub(super) fn of_group(scope: &Scope, root_id: &str, group: &Group) -> Vec<Finding> {
     let own: BTreeSet<&str> = group
         .provider_events
         .iter()
         .filter(|event| event.root_id == root_id)
         .map(|event| event.event_id.as_str())
         .collect();
+    let rows = group.inbox_events.iter().filter(|row| own.contains(row.event_id.as_str()));
+    conflicting_events(scope, root_id, rows)
+}
+
+/// One finding for each id with more than one body.
+pub fn conflicting_events<'a>(
+    scope: &Scope,
+    root_id: &str,
+    rows: impl Iterator<Item = &'a InboxEvent>,
+) -> Vec<Finding> {
     let mut bodies: BTreeMap<&str, (BTreeSet<&str>, i64)> = BTreeMap::new();
-    let has_body = |row: &&InboxEvent| !row.body_sha256.is_empty() && own.contains(row.event_id.as_str());
-    for row in group.inbox_events.iter().filter(has_body) {
+    for row in rows.filter(|row| !row.body_sha256.is_empty()) {
         let (hashes, at_us) = bodies.entry(&row.event_id).or_insert((BTreeSet::new(), row.received_at_us));
         hashes.insert(&row.body_sha256);
         *at_us = (*at_us).min(row.received_at_us);

@@ -24,6 +24,7 @@ pub(super) fn currency_mismatch(unit: &Unit) -> Option<Finding> {
     let (found_currency, found) = other.map_or(("", 0), |(found, (_, local))| (found.as_str(), *local));
     let also = if right == 0 { String::new() } else { format!("{right} {currency} and ") };
     Some(Finding {
+        found_currency: found_currency.to_owned(),
         expected_minor: Some(expected - right),
         found_minor: Some(found),
         action: Action::Review,

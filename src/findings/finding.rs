@@ -204,16 +204,21 @@ pub struct Finding {
     pub event_ids: Vec<String>,
     /// Local rows named; for a duplicate the kept row first, then the excess rows in booking order.
     pub effect_ids: Vec<String>,
-    /// Lower-case ISO code, empty where there is no money.
+    /// Lower-case ISO code of the provider's side, empty where there is no money.
     pub currency: String,
+    /// Currency of `found_minor` where it is another one than `currency`; empty where they agree.
+    pub found_currency: String,
     /// The provider's amount, signed minor units.
     pub expected_minor: Option<i64>,
-    /// The local amount, signed minor units; of a currency mismatch in the currency that the note names.
+    /// The local amount, signed minor units of `found_currency` where that is set.
     pub found_minor: Option<i64>,
     /// The provider's status.
     pub expected_state: Option<Status>,
     /// The local status.
     pub found_state: Option<Status>,
+    /// The payment's status at the provider, where booking the effect must also move the local one;
+    /// not a report column.
+    pub target_state: Option<Status>,
     /// What it explains of the tie-out of its effect kind: the window's `provider − local` per
     /// currency, signed minor units. Differs from the difference where the window cuts it.
     pub explains: Vec<(String, i64)>,
@@ -223,6 +228,11 @@ pub struct Finding {
     pub action: Action,
     /// One sentence for a person.
     pub note: String,
+}
+
+/// Kinds whose correction books the effect, so that the payment's status must follow.
+const fn is_absent(kind: Kind) -> bool {
+    matches!(kind, Kind::MissedEvent | Kind::UnappliedEvent | Kind::MissingEffect)
 }
 
 impl Finding {
@@ -236,6 +246,7 @@ impl Finding {
             currency: unit.currency().to_owned(),
             expected_minor: Some(unit.expected_minor()),
             found_minor: Some(unit.found_minor()),
+            target_state: unit.provider_status.filter(|_| is_absent(kind)),
             explains: unit.explains(),
             severity: Severity::Critical,
             ..Self::on_object(kind, &unit.scope, &unit.root_id, &unit.object_id, unit.occurred_at_us())
@@ -255,10 +266,12 @@ impl Finding {
             event_ids: Vec::new(),
             effect_ids: Vec::new(),
             currency: String::new(),
+            found_currency: String::new(),
             expected_minor: None,
             found_minor: None,
             expected_state: None,
             found_state: None,
+            target_state: None,
             explains: Vec::new(),
             occurred_at_us: at_us,
             action: Action::Review,
@@ -266,8 +279,10 @@ impl Finding {
         }
     }
 
-    /// `provider − local`, signed minor units; a missing side counts as nothing, and so does an
-    /// amount booked in another currency.
+    /// `provider − local` in `currency`, signed minor units; a missing side counts as nothing.
+    ///
+    /// Sums never cross currencies: where the local side booked another currency, it has nothing in
+    /// this one, and the difference is the provider's whole amount.
     ///
     /// # Panics
     /// When the difference leaves 64 bits; amounts are checked long before.
@@ -276,10 +291,8 @@ impl Finding {
         if self.expected_minor.is_none() && self.found_minor.is_none() {
             return None;
         }
-        if self.kind == Kind::CurrencyMismatch {
-            return self.expected_minor;
-        }
-        let difference = self.expected_minor.unwrap_or(0).checked_sub(self.found_minor.unwrap_or(0));
+        let found = if self.found_currency.is_empty() { self.found_minor.unwrap_or(0) } else { 0 };
+        let difference = self.expected_minor.unwrap_or(0).checked_sub(found);
         assert!(difference.is_some(), "difference of {} leaves 64 bits", self.object_id);
         difference
     }

@@ -10,7 +10,7 @@ use super::{
     needs_review, orphan_effect, stale_state, timing_difference, unapplied_event, unknown_shape, wrong_scope,
 };
 use crate::record::{
-    EffectKind, InboxStatus, LocalState, NoteKind, ProviderEvent, Scope, Status, Tracks, Window,
+    EffectKind, InboxStatus, LocalState, Note, NoteKind, ProviderEvent, Scope, Status, Tracks, Window,
 };
 use std::collections::BTreeSet;
 
@@ -23,8 +23,8 @@ pub struct Context {
     pub pending_since_us: i64,
     /// Whether events were listed and the inbox was read; without that leg no event is judged.
     pub has_event_leg: bool,
-    /// Whether the absent side was asked for the very ids; if not, the notes say so.
-    pub was_asked: bool,
+    /// Whether the provider was asked for the very ids of what it seems not to have; if not, notes say so.
+    pub provider_was_asked: bool,
 }
 
 /// Money that is too young to judge: it explains a difference without being a finding.
@@ -122,18 +122,24 @@ pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) 
     let has_state_finding = judgement.findings.len() > state_findings;
     if context.has_event_leg {
         judge_other_events(context, root_id, &group, has_state_finding || explains_state, &mut judgement);
-        judgement.findings.extend(conflicting_event::conflicting_events(scope, root_id, &group));
+        judgement.findings.extend(conflicting_event::of_group(scope, root_id, &group));
     }
     for note in group.notes.iter().filter(|note| context.window.contains(note.at_us)) {
-        judgement.findings.push(match note.kind {
-            NoteKind::UnknownShape => unknown_shape::unknown_shape(note),
-            NoteKind::IncompleteFields => incomplete_fields::incomplete_fields(note),
-            NoteKind::NeedsReview => needs_review::from_note(note),
-            NoteKind::WrongScope => wrong_scope::from_note(note),
-        });
+        judgement.findings.push(from_note(note));
     }
     merge_same_breaks(&mut judgement.findings);
     judgement
+}
+
+/// The finding that a note on a record stands for.
+#[must_use]
+pub fn from_note(note: &Note) -> Finding {
+    match note.kind {
+        NoteKind::UnknownShape => unknown_shape::unknown_shape(note),
+        NoteKind::IncompleteFields => incomplete_fields::incomplete_fields(note),
+        NoteKind::NeedsReview => needs_review::from_note(note),
+        NoteKind::WrongScope => wrong_scope::from_note(note),
+    }
 }
 
 /// Judges one unit; true when what it finds also explains a status that lags.
@@ -157,7 +163,7 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
         }
         let finding = unapplied_event::unapplied_effect(context, unit)
             .or_else(|| missed_event::missed_effect(context, unit))
-            .unwrap_or_else(|| missing_effect::missing_effect(context, unit));
+            .unwrap_or_else(|| missing_effect::missing_effect(unit));
         judgement.findings.push(finding);
         return true;
     }

@@ -12,18 +12,14 @@
 //! # What to do
 //! Apply the plan: the effect is booked under its effect key, dated when the money moved.
 
-use super::judge::Context;
 use super::{Action, Finding, Kind, Unit};
 
 /// The unit's effect is not booked and nothing announces it.
-pub(super) fn missing_effect(context: &Context, unit: &Unit) -> Finding {
-    let asked = if context.was_asked { "" } else { " (the local side was not asked again by id)" };
+pub(super) fn missing_effect(unit: &Unit) -> Finding {
     Finding {
         event_ids: Vec::new(),
-        action: if context.was_asked { Action::ApplyEffect } else { Action::Review },
-        note: format!(
-            "the provider has it, no event brings it any more, and the books do not have it{asked}"
-        ),
+        action: Action::ApplyEffect,
+        note: "the provider has it, no event brings it any more, and the books do not have it".to_owned(),
         ..Finding::on_unit(Kind::MissingEffect, unit)
     }
 }

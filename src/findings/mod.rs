@@ -2,6 +2,7 @@
 //!
 //! Start at `judge.rs`: it is the order in which the rules are asked. `group.rs` is what they see.
 
+pub mod doc;
 mod finding;
 mod group;
 mod unit;
@@ -27,11 +28,12 @@ mod unknown_event;
 mod unknown_shape;
 mod wrong_scope;
 
+pub use conflicting_event::conflicting_events;
 pub use coverage_gap::coverage_gaps;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;
-pub use judge::{Context, Counted, InFlight, Judgement, judge};
+pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
 pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;
 pub use wrong_scope::{Stray, wrong_scope};

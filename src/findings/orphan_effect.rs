@@ -25,7 +25,7 @@ pub(super) fn orphan_effects(context: &Context, unit: &Unit) -> Vec<Finding> {
         let explained = |(found, _): &&(String, i64)| found == currency || (index == 0 && !is_booked(found));
         Finding {
             cause: if unit.is_object_known { "effect_unknown" } else { "object_unknown" }.to_owned(),
-            severity: if context.was_asked { Severity::Critical } else { Severity::Minor },
+            severity: if context.provider_was_asked { Severity::Critical } else { Severity::Minor },
             event_ids: rows.iter().map(|row| row.event_id.clone()).filter(|id| !id.is_empty()).collect(),
             effect_ids: rows.iter().map(|row| row.effect_id.clone()).collect(),
             currency: currency.clone(),
@@ -43,7 +43,7 @@ pub(super) fn orphan_effects(context: &Context, unit: &Unit) -> Vec<Finding> {
 fn note(context: &Context, unit: &Unit) -> String {
     let known =
         if unit.is_object_known { "knows the payment and no such money moved" } else { "does not know it" };
-    if context.was_asked {
+    if context.provider_was_asked {
         format!("the provider {known}")
     } else {
         format!("in what was read the provider {known}; it was not asked again by id")

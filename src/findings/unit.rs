@@ -4,7 +4,9 @@
 //! another payment counts there (and is misattributed), and the rows that undo it follow it.
 
 use super::Group;
-use crate::record::{EffectKind, InboxStatus, LocalEffect, ProviderEffect, ProviderEvent, Scope, Tracks};
+use crate::record::{
+    EffectKind, InboxStatus, LocalEffect, ProviderEffect, ProviderEvent, Scope, Status, Tracks,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A local row after its corrections are netted into it.
@@ -69,6 +71,8 @@ pub struct Unit {
     pub touches_window: bool,
     /// Whether the provider has any record of the group.
     pub is_object_known: bool,
+    /// The payment's status at the provider, where a record says one.
+    pub provider_status: Option<Status>,
 }
 
 impl Unit {
@@ -175,7 +179,8 @@ pub(super) fn units(
     let has_own_event = group.provider_events.iter().any(|event| event.root_id == root_id);
     let is_known = has_own_event || !group.provider_effects.is_empty() || !group.provider_states.is_empty();
     let authorized = group.provider_states.iter().filter_map(|state| state.authorized_minor).max();
-    let mut units = Units { scope, root_id, is_known, authorized, found: BTreeMap::new() };
+    let status = group.provider_status().map(|(status, _)| status);
+    let mut units = Units { scope, root_id, is_known, authorized, status, found: BTreeMap::new() };
     for effect in &group.provider_effects {
         units.of(&effect.object_id, effect.kind).add_provider(effect);
     }
@@ -215,6 +220,7 @@ struct Units<'a> {
     root_id: &'a str,
     is_known: bool,
     authorized: Option<i64>,
+    status: Option<Status>,
     found: BTreeMap<(String, EffectKind), Unit>,
 }
 
@@ -237,6 +243,7 @@ impl Units<'_> {
             authorized_minor: self.authorized.filter(|_| kind == EffectKind::Credit),
             touches_window: false,
             is_object_known: self.is_known,
+            provider_status: self.status,
         })
     }
 }

@@ -1,5 +1,20 @@
 //! Gather: provider, inbox and local state become facts.
 
-mod coverage;
+mod columns;
+mod dialect;
+mod fresh;
+mod inbox;
+mod local;
+mod provider;
+mod source;
+mod statement;
+mod whole;
 
-pub use coverage::{Coverage, CoverageStatus};
+pub use crate::record::{Coverage, CoverageStatus};
+pub use dialect::Dialect;
+pub use fresh::{FreshState, fetch_state};
+pub use inbox::Inbox;
+pub use local::LocalBooks;
+pub use provider::ProviderSide;
+pub use source::{DEFAULT_QUERIES, FactSink};
+pub use whole::{Sides, ids_without_record};

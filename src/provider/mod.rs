@@ -1,4 +1,53 @@
 //! Providers: one pure file each (wire → facts, streams, state ranks); `client.rs` and `pager.rs` are the
 //! only HTTP out.
+//!
+//! Reading order of the HTTP side: `client.rs` (one request), `chain.rs` (one slice of a list, pure),
+//! `pager.rs` (a window of a list), `limit.rs` (the pace of it all).
 
+mod answer;
+mod by_id;
+mod cancel;
+mod chain;
+#[cfg(test)]
+mod chain_tests;
+mod client;
+mod coverage;
+mod fetch_error;
+mod future;
+mod limit;
+mod list_page;
+mod pager;
+mod progress;
+mod sightings;
+mod stream_pager;
+mod timing;
+mod wait;
 pub mod stripe;
+
+pub use by_id::{ById, fetch_by_id};
+pub use cancel::{Cancel, CancelHandle};
+pub use client::Client;
+pub use fetch_error::{FetchError, hint_of};
+pub use limit::{Exceeded, Limiter, Permit};
+pub use pager::{Paged, RunContext, page};
+pub use progress::Progress;
+pub use timing::Timing;
+pub use wait::{Backoff, wait_before_retry};
+
+use std::time::Duration;
+
+/// One list of a provider, as data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Name in the store, in `coverage.csv` and of the endpoint's limit.
+    pub name: &'static str,
+    /// Path of the list, such as `/v1/charges`.
+    pub path: &'static str,
+    /// Query pairs that every page carries, such as `("expand[]", "data.balance_transaction")`. For a single
+    /// object only `expand[]` is sent, without its leading `data.`.
+    pub query: &'static [(&'static str, &'static str)],
+    /// How far back the provider lists it; `None` for ever.
+    pub memory: Option<Duration>,
+    /// Path of a single object without its id, such as `/v1/charges`.
+    pub by_id_path: &'static str,
+}

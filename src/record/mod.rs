@@ -2,11 +2,13 @@
 //!
 //! Read `fact.rs` first; it says what one thing seen on one side looks like.
 
+mod coverage;
 mod fact;
 mod ids;
 mod money;
 mod window;
 
+pub use coverage::{Coverage, CoverageStatus};
 pub use fact::{
     Alias, EffectKind, Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Note, NoteKind,
     ProviderEffect, ProviderEvent, ProviderState, Status, Tracks,

@@ -4,6 +4,25 @@
 //! The one thing to get right: every write transaction takes the write lock at its start
 //! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
 
+pub mod batch;
+pub mod chain;
+pub mod history;
+pub mod inbox;
+pub mod lease;
+pub mod ledger;
+pub mod plans;
+pub mod runs;
+pub mod states;
+mod aliases;
+mod health;
+mod pages;
+mod records;
+
+pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
+pub use health::{ScopeHealth, inbox_health};
+pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
+pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
+
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
@@ -28,6 +47,13 @@ pub struct Store {
 /// How long a writer waits for another writer's lock.
 const LOCK_WAIT_MS: u32 = 10_000;
 const CONNECTIONS_MAX: u32 = 8;
+/// Page cache of a writing connection. SQLite's default of 2 MB makes rows with random keys (event ids,
+/// hashes) read and write the same pages again and again.
+const CACHE_KIB: u32 = 64 * 1024;
+/// Pages (4 KiB) that the write-ahead log may hold before they are copied into the file.
+const CHECKPOINT_PAGES: u32 = 16 * 1024;
+/// How often a writer waits so before it gives up.
+pub const LOCK_ATTEMPTS: u32 = 3;
 
 impl Store {
     /// Opens `sqlite:PATH`.
@@ -65,12 +91,35 @@ impl Store {
     /// # Errors
     /// When the lock cannot be had in time.
     pub async fn begin_write(&self) -> Result<Transaction<'static, Any>> {
-        self.pool.begin_with("BEGIN IMMEDIATE").await.context("take the store's write lock")
+        let mut attempt = 1;
+        loop {
+            match self.pool.begin_with("BEGIN IMMEDIATE").await {
+                Err(error) if attempt < LOCK_ATTEMPTS && is_busy_code(&error) => attempt += 1,
+                other => return other.context("take the store's write lock"),
+            }
+        }
     }
 
     /// Closes every connection.
     pub async fn close(&self) {
         self.pool.close().await;
+    }
+}
+
+/// Whether an error says that somebody else holds the lock, so that the same transaction may be tried
+/// again from its start: SQLite's `SQLITE_BUSY` (5) and `SQLITE_LOCKED` (6) with their extended codes,
+/// <https://sqlite.org/rescode.html>; PostgreSQL's 40001 and 40P01.
+#[must_use]
+pub fn is_busy(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_busy_code))
+}
+
+fn is_busy_code(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    match code.as_deref() {
+        Some("40001" | "40P01") => true,
+        Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6) && code < 10_000),
+        None => false,
     }
 }
 
@@ -87,6 +136,10 @@ async fn set_pragmas(connection: &mut AnyConnection, access: Access) -> sqlx::Re
     if access == Access::ReadWrite {
         connection.execute("pragma journal_mode = wal").await?;
         connection.execute("pragma synchronous = full").await?;
+        connection.execute(sqlx::AssertSqlSafe(format!("pragma cache_size = -{CACHE_KIB}"))).await?;
+        connection
+            .execute(sqlx::AssertSqlSafe(format!("pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")))
+            .await?;
     }
     let wait = format!("pragma busy_timeout = {LOCK_WAIT_MS}");
     connection.execute(sqlx::AssertSqlSafe(wait)).await?;

@@ -1,6 +1,21 @@
 //! One integration binary: features are tested at the boundary.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod apply;
+mod cli;
+mod config;
+mod demo_reading;
+mod demo_world;
+mod docs;
+mod local_side;
+mod oracle;
+mod paging;
 mod postgres;
 mod random;
+mod report;
+mod report_publish;
 mod rules;
+mod sample;
+mod tidy;
 mod world;

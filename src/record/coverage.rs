@@ -1,6 +1,6 @@
 //! What part of the window a run can prove that it has seen: one row per stream and range.
 
-use crate::record::Scope;
+use super::Scope;
 
 /// Whether a range was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,148 @@
+//! Comparing: six CSV relations to suspicious payments, beside DuckDB on the same files.
+//!
+//! `cargo bench --bench comparing` generates a million provider events with planted faults, compares
+//! them with both and prints wall time and peak memory; `-- 10000000` takes another size. Needs a
+//! Python with DuckDB 2 (`pip install duckdb`), named by `RECON_BENCH_PYTHON` where it is not
+//! `python3`; without one only our side is measured. Both sides run as processes of their own, one
+//! after the other, so that a ratio is of one run on one machine; processor time is printed too,
+//! because on a busy machine wall time measures the neighbours. DuckDB is asked twice: the eight
+//! statements of `comparing/rules` (the engine's own question, and the answers must be equal), and the
+//! whole specification in `queries/rules`.
+
+#[path = "comparing/generate.rs"]
+mod generate;
+#[path = "comparing/relations.rs"]
+mod relations;
+
+use anyhow::{Context, Result, bail, ensure};
+use recon::compare::Comparer;
+use recon::config::CompareSettings;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+const MEMORY_MIB: usize = 256;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["generate", folder, events] => {
+            let planted = generate::generate(Path::new(folder), events.parse()?)?;
+            println!("planted={planted}");
+            Ok(())
+        }
+        ["compare", folder] => compare(Path::new(folder), 2, MEMORY_MIB),
+        ["compare", folder, threads, memory_mib] => {
+            compare(Path::new(folder), threads.parse()?, memory_mib.parse()?)
+        }
+        [] => side_by_side(1_000_000),
+        [events] => side_by_side(events.parse()?),
+        _ => {
+            bail!("usage: comparing [EVENTS] | generate FOLDER EVENTS | compare FOLDER [THREADS MEMORY_MIB]")
+        }
+    }
+}
+
+/// Generates, measures both sides, compares their answers, removes the files.
+fn side_by_side(events: u64) -> Result<()> {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = base.join("target/bench-data").join(format!("comparing-{events}"));
+    generate::generate(&folder, events)?;
+    let outcome = measure(base, &folder);
+    std::fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
+    outcome
+}
+
+fn measure(base: &Path, folder: &Path) -> Result<()> {
+    let ours = std::env::current_exe()?;
+    for run in 1..=2 {
+        println!("run {run}");
+        let status = Command::new(&ours).arg("compare").arg(folder).status()?;
+        ensure!(status.success(), "our side failed");
+        let python = std::env::var("RECON_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let script: PathBuf = base.join("benches/duckdb_rules.py");
+        let specification = base.join("queries/rules");
+        for rules in [None, Some(&specification)] {
+            if rules.is_some_and(|folder| !folder.is_dir()) {
+                continue;
+            }
+            let mut duckdb = Command::new(&python);
+            duckdb.arg(&script).arg(folder);
+            if let Some(rules) = rules {
+                duckdb.arg("--rules").arg(rules);
+            }
+            if !duckdb.status().is_ok_and(|status| status.success()) {
+                println!("duckdb was not measured: `{python}` has no DuckDB 2, or a statement failed");
+            }
+        }
+    }
+    let read = |name: &str| std::fs::read(folder.join(name));
+    match (read("suspicious_roots.txt"), read("duckdb_roots.txt")) {
+        (Ok(ours), Ok(theirs)) if ours == theirs => println!("both name the same payments"),
+        (Ok(_), Ok(_)) => bail!("the two sides name different payments: see {}", folder.display()),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Our side: CSV files to suspicious roots, written sorted to a file beside them.
+fn compare(folder: &Path, threads: usize, memory_mib: usize) -> Result<()> {
+    let start = Instant::now();
+    let settings = CompareSettings { memory_bytes_max: memory_mib << 20, threads };
+    let comparer = Comparer::new(&settings, &folder.join("spill"))?.covering(BTreeMap::new());
+    let source = relations::Source::open(folder)?;
+    std::thread::scope(|scope| -> Result<()> {
+        let mut workers = Vec::new();
+        for _ in 0..threads {
+            let feed = comparer.feed()?;
+            workers.push(scope.spawn(|| relations::read(&source, feed)));
+        }
+        for worker in workers {
+            worker.join().map_err(|_| anyhow::anyhow!("a reader broke down"))??;
+        }
+        Ok(())
+    })?;
+    let read_ms = start.elapsed().as_millis();
+    let suspicious = comparer.finish()?;
+    let mut out = std::io::BufWriter::new(std::fs::File::create(folder.join("suspicious_roots.txt"))?);
+    let mut roots = 0_u64;
+    for root in suspicious.roots()? {
+        let root = root?;
+        writeln!(out, "{}/{}", root.scope, root.root_id)?;
+        roots += 1;
+    }
+    out.flush()?;
+    let mut events = 0_u64;
+    for event in suspicious.inbox_only()? {
+        event?;
+        events += 1;
+    }
+    println!(
+        "ours: {} ms (reading {read_ms} ms), processor {} ms, peak {} MiB, {roots} roots, {events} inbox-only events, \
+         {} provider events",
+        start.elapsed().as_millis(),
+        processor_ms()?,
+        peak_kib()? / 1024,
+        suspicious.totals().counts.provider_events,
+    );
+    Ok(())
+}
+
+/// Most memory that this process ever held, from `/proc` (proc(5), `VmHWM`).
+fn peak_kib() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches(" kB").parse()?)
+}
+
+/// Processor time of all threads so far, from `/proc` (proc(5), fields 14 and 15 of `stat`; Linux
+/// counts them in hundredths of a second).
+fn processor_ms() -> Result<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    let after_name = stat.rsplit_once(')').context("no process name")?.1;
+    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
+    Ok(10 * ticks.sum::<Result<u64, _>>()?)
+}

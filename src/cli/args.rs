@@ -1,0 +1,170 @@
+//! Arguments as typed, for clap.
+
+use crate::config::{Locale, parse_duration, parse_size};
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+use std::time::Duration;
+
+const AFTER_HELP: &str = "\
+Examples:
+  recon                                     since the last finished run (for cron)
+  recon --since 2024-05-01                  from that day until now
+  recon --month 2024-05                     one month, for the month-end close
+  recon --since 2024-05-01 --until 2024-05-03 --no-grace
+                                            an incident: three whole days, nothing counted as in flight
+  recon apply reports/out/RUN/plan.csv      carry out a reviewed plan
+  recon demo                                see it work, without any account
+
+Dates are whole days in the finance time zone ([report] time_zone); the time zone of this machine never
+matters. Instants need an offset: 2024-05-01T03:00:00-03:00. A window never ends later than now minus the
+settle delay: younger records may still be invisible.
+
+Exit codes:
+  0   everything ties out
+  1   findings
+  2   incomplete or failed: nothing may be concluded, the next run starts at the same place
+  75  another run is going
+  78  the configuration or the local schema cannot be used; nothing was written
+The last line on stdout is always outcome=<clean|findings|incomplete|locked|config> findings=<n>.
+
+Environment:
+  RECON_LOG          log filter on stderr: warn (default), info, debug, recon=debug
+  RECON_LOG_FORMAT   json writes one object a line
+  RECON_NOW          Unix seconds to take as now, for demonstrations and tests
+  NO_COLOR           no colours
+";
+
+/// Reconciles what a payment provider says, what was received and what was booked
+///
+/// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
+/// local books for one window, says for each disagreement which side is missing and how much money it
+/// is, and writes a report and a plan. Only `recon apply` and `recon --apply` write to the books.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "recon", version, after_help = AFTER_HELP, verbatim_doc_comment)]
+pub struct Cli {
+    /// Configuration file; default: recon.toml in the working directory.
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What to run.
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Something else than a run.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Arguments of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
+pub struct RunArgs {
+    /// First day (2024-05-01) or instant (2024-05-01T03:00:00-03:00); default: where the last run ended.
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<String>,
+    /// Last day, whole, or the instant at which the window ends; default: now minus the settle delay.
+    #[arg(long, value_name = "DATE", requires = "since")]
+    pub until: Option<String>,
+    /// One calendar month, such as 2024-05.
+    #[arg(long, value_name = "YYYY-MM", conflicts_with_all = ["since", "until"])]
+    pub month: Option<String>,
+    /// Only this provider of the configuration; may be repeated.
+    #[arg(long, value_name = "NAME")]
+    pub provider: Vec<String>,
+    /// Folder of run folders, instead of `[report] dir`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Carry out the corrections of the kinds that `[corrections] auto` names, without a reviewed plan.
+    #[arg(long)]
+    pub apply: bool,
+    /// Requests per second for each endpoint, instead of the configured ones.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rate: Option<u32>,
+    /// Ask nobody: compare again with what is stored.
+    #[arg(long)]
+    pub offline: bool,
+    /// For an incident: count nothing as in flight; what is not booked now is a finding.
+    #[arg(long)]
+    pub no_grace: bool,
+    /// The summary on stdout as JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Threads that compare, instead of `[compare] threads`. The result is the same for any number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024))]
+    pub threads: Option<u16>,
+    /// Memory for comparing, such as 256MiB, instead of `[compare] memory`. The result is the same for any size.
+    #[arg(long, value_name = "SIZE", value_parser = memory)]
+    pub memory: Option<usize>,
+    /// Files for spreadsheets: ids as text, decimal amounts, a guard against formulas.
+    #[arg(long)]
+    pub spreadsheet: bool,
+    /// Spelling of spreadsheet files: en, or pt-BR (`;` and decimal comma). Implies --spreadsheet.
+    #[arg(long, value_name = "LOCALE", value_parser = locale)]
+    pub locale: Option<Locale>,
+}
+
+/// Subcommands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Carry out a reviewed plan: exactly its rows, each once, however often it is run
+    ///
+    /// Rows may have been deleted from the plan; any other edit is refused. Each correction reads again
+    /// what it is about to change and is skipped with `state_moved` if that has moved. Caps on rows and on
+    /// money (`count_max` and `minor_max` of `[corrections]`) stop a plan before its first write. Nothing is
+    /// sent to customers.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon apply reports/out/RUN/plan.csv")]
+    Apply(ApplyArgs),
+    /// Say when the last successful run ended; fails when that is too long ago
+    ///
+    /// For the monitoring that notices a job that never ran: exit 0 when the last successful run is young
+    /// enough, 2 when it is older or there is none.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
+    Status(StatusArgs),
+    /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
+    #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
+    Init(InitArgs),
+    /// See it work without any account: a Stripe-shaped provider on this machine with planted faults.
+    #[command(after_help = "Example:\n  recon demo --seed 7 --events 20000")]
+    Demo(crate::commands::demo::DemoArgs),
+    /// Print completions for a shell.
+    #[command(after_help = "Example:\n  recon completions bash > /etc/bash_completion.d/recon")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page.
+    #[command(after_help = "Example:\n  recon man > /usr/local/share/man/man1/recon.1")]
+    Man,
+}
+
+/// Arguments of `recon apply`.
+#[derive(Clone, Debug, Args)]
+pub struct ApplyArgs {
+    /// A plan.csv that a run wrote.
+    #[arg(value_name = "PLAN")]
+    pub plan: PathBuf,
+}
+
+/// Arguments of `recon status`.
+#[derive(Clone, Debug, Args)]
+pub struct StatusArgs {
+    /// How old the last successful run may be, such as 26h.
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    pub max_age: Option<Duration>,
+}
+
+/// Arguments of `recon init`.
+#[derive(Clone, Debug, Args)]
+pub struct InitArgs {
+    /// Folder to write to.
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub dir: PathBuf,
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    const BYTES_MIN: usize = 16 << 20;
+    let bytes = parse_size(text)?;
+    if bytes < BYTES_MIN { Err("must be at least 16MiB".to_owned()) } else { Ok(bytes) }
+}
+
+fn locale(text: &str) -> Result<Locale, String> {
+    Locale::parse(text).ok_or_else(|| "must be en or pt-BR".to_owned())
+}

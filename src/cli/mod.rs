@@ -1,0 +1,31 @@
+//! The command line: arguments as typed, and what they mean once checked.
+//!
+//! The help texts here are the manual; `recon man` prints them as a page.
+
+mod args;
+mod request;
+mod window;
+
+pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, StatusArgs};
+pub use request::RunRequest;
+pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window};
+
+use thiserror::Error;
+
+/// Arguments that cannot mean anything: exit 2, nothing done.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct UsageError {
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead; empty where the message says it.
+    pub hint: String,
+}
+
+impl UsageError {
+    /// An error from its two texts.
+    #[must_use]
+    pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: hint.into() }
+    }
+}

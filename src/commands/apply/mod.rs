@@ -1,0 +1,244 @@
+//! `recon apply PLAN`: carries out exactly the rows of a reviewed plan.
+//!
+//! Steps: refuse what may not be written · read the plan · compare it with the store's copy, whole,
+//! before any write · check the caps · take the lease · carry out batch by batch · say what became of
+//! the rows.
+
+mod carry_out;
+mod money;
+pub mod plan_file;
+mod state;
+
+pub use carry_out::{RowOutcome, Tally, Work, carry_out};
+pub use state::Fetched;
+
+use super::Outcome;
+use crate::clock;
+use crate::config::{Settings, Side};
+use crate::correction::{ALLOWED_AUTO, Correction, check_caps};
+use crate::gather::fetch_state;
+use crate::provider::stripe::Reading;
+use crate::provider::{Cancel, Client};
+use crate::record::{Scope, Window};
+use crate::store::lease::{self, Lease};
+use crate::store::{Access, Store, runs};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+use tokio::sync::OnceCell;
+
+/// Arguments of `recon apply`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplyArgs {
+    /// The reviewed `plan.csv`.
+    pub plan: PathBuf,
+}
+
+/// Carries out a plan, asking the provider for the statuses that it sets. A row that the provider does
+/// not answer for stays `not_fetched`. See [`apply_with`].
+///
+/// # Errors
+/// As [`apply_with`].
+pub async fn apply(settings: &Settings, args: &ApplyArgs, now_us: i64) -> Result<Outcome> {
+    apply_to(settings, args, now_us, &mut std::io::stdout()).await
+}
+
+/// As [`apply`], with the result to `out`.
+///
+/// # Errors
+/// As [`apply_with`].
+pub async fn apply_to(
+    settings: &Settings,
+    args: &ApplyArgs,
+    now_us: i64,
+    out: &mut impl Write,
+) -> Result<Outcome> {
+    let asking = Asking { settings, now_us, open: OnceCell::new() };
+    let fetch = |scope: Scope, root_id: String| asking.fetch(scope, root_id);
+    apply_with(settings, args, now_us, &fetch, out, &mut std::io::stderr()).await
+}
+
+/// The provider, opened when the first row needs it.
+struct Asking<'a> {
+    settings: &'a Settings,
+    now_us: i64,
+    open: OnceCell<(Store, BTreeMap<String, Client>)>,
+}
+
+impl Asking<'_> {
+    async fn fetch(&self, scope: Scope, root_id: String) -> Result<Option<Fetched>> {
+        let (store, clients) = self.open.get_or_try_init(|| self.connect()).await?;
+        let provider = self.settings.providers.iter().find(|provider| provider.name == *scope.provider);
+        let (Some(provider), Some(client)) = (provider, clients.get(&*scope.provider)) else {
+            return Ok(None);
+        };
+        let window = Window { from_us: 0, until_us: i64::MAX };
+        let reading = Reading::of(provider, scope, window, self.settings.report.basis, self.now_us);
+        match fetch_state(store, client, &reading, &root_id, &Cancel::never()).await {
+            Ok(fresh) => Ok(fresh.map(Fetched::from)),
+            Err(error) => {
+                tracing::warn!(root_id, "status of {root_id} not fetched: {error:#}");
+                Ok(None)
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<(Store, BTreeMap<String, Client>)> {
+        let store = Store::open(&self.settings.store_url, Access::ReadWrite).await?;
+        let mut clients = BTreeMap::new();
+        for provider in &self.settings.providers {
+            clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);
+        }
+        Ok((store, clients))
+    }
+}
+
+/// Carries out a plan. `fetch` asks the provider for the status of a payment (scope, root id) just
+/// now. What became of the rows goes to `out`, why a plan is refused to `err`.
+///
+/// # Errors
+/// When the plan cannot be opened, or the store cannot be read or written.
+pub async fn apply_with<F, Fut>(
+    settings: &Settings,
+    args: &ApplyArgs,
+    now_us: i64,
+    fetch: &F,
+    out: &mut impl Write,
+    err: &mut impl Write,
+) -> Result<Outcome>
+where
+    F: Fn(Scope, String) -> Fut,
+    Fut: Future<Output = Result<Option<Fetched>>>,
+{
+    let path = args.plan.display();
+    if settings.local.side != Side::Store {
+        let hint = "set `[local] url = \"store\"`, or carry the plan out in your own system; it is a list, not a lock-in";
+        return refuse(
+            out,
+            err,
+            "`recon apply` writes only recon's own ledger, and `[local]` names another",
+            hint,
+        );
+    }
+    let rows = match plan_file::read(&args.plan)? {
+        Ok(rows) => rows,
+        Err(refusal) => return refuse(out, err, &format!("{path}: {refusal}"), PLAN_HINT),
+    };
+    let reader = Store::open(&settings.store_url, Access::ReadOnly).await?;
+    let reviewed = plan_file::review(&reader, &rows).await?;
+    let run = match &reviewed {
+        Ok(reviewed) => runs::by_id(reader.pool(), &reviewed.run_id).await?,
+        Err(_) => None,
+    };
+    reader.close().await;
+    let reviewed = match reviewed {
+        Ok(reviewed) => reviewed,
+        Err(refusal) => return refuse(out, err, &format!("{path}: {refusal}"), PLAN_HINT),
+    };
+    if reviewed.corrections.is_empty() {
+        return report(out, &Tally::default());
+    }
+    let Some(run) = run else {
+        let message = format!("{path}: this store has no run {}", reviewed.run_id);
+        return refuse(out, err, &message, PLAN_HINT);
+    };
+    if let Err(cap) = check_caps(&reviewed.corrections, &settings.corrections) {
+        let hint = "take rows out of the plan, or raise the cap in `[corrections]` after looking at why it is so large";
+        return refuse(out, err, &format!("{path}: {cap}"), hint);
+    }
+    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let Some(lease) = Lease::acquire(&store, lease::RUN, clock::machine_now_us).await? else {
+        writeln!(
+            err,
+            "error: another run is at work on this store\nhint: wait until it ends, then apply again"
+        )?;
+        return end(out, Outcome::Locked, 0, &Tally::default());
+    };
+    let work = Work {
+        store: &store,
+        run_id: &run.run_id,
+        run_started_us: run.started_at_us,
+        now_us,
+        inbox_is_ours: settings.inbox == Side::Store,
+        lease: Some(&lease),
+    };
+    let tally = carry_out(work, &reviewed.corrections, fetch).await;
+    let released = lease.release().await;
+    store.close().await;
+    let tally = tally.with_context(|| format!("apply {path}"))?;
+    released?;
+    report(out, &tally)
+}
+
+/// Carries out what `[corrections] auto` allows without a reviewed plan, within the run that planned
+/// it and under that run's lease. A plan over a cap is refused whole.
+///
+/// # Errors
+/// When a cap is exceeded (a [`crate::correction::CapError`], nothing written), or the store cannot
+/// be read or written.
+pub async fn apply_auto<F, Fut>(
+    work: Work<'_>,
+    settings: &Settings,
+    corrections: &[Correction],
+    fetch: &F,
+) -> Result<Tally>
+where
+    F: Fn(Scope, String) -> Fut,
+    Fut: Future<Output = Result<Option<Fetched>>>,
+{
+    if settings.local.side != Side::Store {
+        return Ok(Tally::default());
+    }
+    let allowed: Vec<Correction> =
+        corrections.iter().filter(|row| row.allowed_by == ALLOWED_AUTO).cloned().collect();
+    check_caps(&allowed, &settings.corrections)?;
+    carry_out(work, &allowed, fetch).await
+}
+
+const PLAN_HINT: &str = "rows may be taken out of a plan, nothing else; run `recon` again for a fresh one";
+
+fn refuse(out: &mut impl Write, err: &mut impl Write, message: &str, hint: &str) -> Result<Outcome> {
+    writeln!(err, "error: {message}\nhint: {hint}")?;
+    end(out, Outcome::Config, 0, &Tally::default())
+}
+
+/// Prints what became of the rows.
+fn report(out: &mut impl Write, tally: &Tally) -> Result<Outcome> {
+    for outcome in RowOutcome::ALL {
+        let count = tally.count(outcome);
+        if count > 0 {
+            writeln!(out, "{outcome:<16} {count:>9}  {}", meaning(outcome))?;
+        }
+    }
+    let for_a_person = [RowOutcome::StateMoved, RowOutcome::ManualOverride, RowOutcome::Conflicts];
+    let left: u64 = for_a_person.into_iter().map(|outcome| tally.count(outcome)).sum();
+    let outcome = match (tally.count(RowOutcome::NotFetched), left) {
+        (0, 0) => Outcome::Clean,
+        (0, _) => Outcome::Findings,
+        _ => Outcome::Incomplete,
+    };
+    end(out, outcome, left, tally)
+}
+
+/// The last line.
+fn end(out: &mut impl Write, outcome: Outcome, left: u64, tally: &Tally) -> Result<Outcome> {
+    write!(out, "outcome={} findings={left}", outcome.as_str())?;
+    for row_outcome in RowOutcome::ALL {
+        write!(out, " {row_outcome}={}", tally.count(row_outcome))?;
+    }
+    writeln!(out)?;
+    Ok(outcome)
+}
+
+const fn meaning(outcome: RowOutcome) -> &'static str {
+    match outcome {
+        RowOutcome::Applied => "carried out",
+        RowOutcome::Adopted => "booked before under another key; the key is recorded, no amount changed",
+        RowOutcome::AlreadyApplied => "carried out before; nothing written",
+        RowOutcome::StateMoved => "changed since the run looked; left alone, run again to judge it anew",
+        RowOutcome::ManualOverride => "a person changed it later; left alone",
+        RowOutcome::NotFetched => "the provider could not be asked; apply again",
+        RowOutcome::Conflicts => "booked with another amount or currency; left for a person",
+    }
+}

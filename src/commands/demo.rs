@@ -1,0 +1,186 @@
+//! `recon demo`: a seeded month of a Stripe-shaped account with planted faults, reconciled before the
+//! reader's eyes.
+//!
+//! Make the month and plant faults; serve it on loopback; deliver it to a shop with an honest and a
+//! naive handler; reconcile; show planted against found, where planted is counted by the storyteller and
+//! found is read from `findings.csv`; apply the plan and reconcile again, so that only what a person must
+//! decide is left; say where the report lies.
+
+use super::{Outcome, apply, run};
+use crate::cli::{RunRequest, WindowSpec};
+use crate::clock;
+use crate::config;
+use crate::demo::emulator::{Emulator, Faults};
+use crate::demo::faults::{Mix, plant};
+use crate::demo::show::{self, Opening, Paint};
+use crate::demo::verdict::{self, FoundRow};
+use crate::demo::world::{WANTED_TYPES, World};
+use crate::demo::{PROVIDER, deliver};
+use crate::provider::Cancel;
+use crate::record::format_instant;
+use crate::store::{Access, Store};
+use anyhow::{Context, Result, bail};
+use chrono_tz::Tz;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `recon demo`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct DemoArgs {
+    /// Seed of the month; the same seed tells the same story. Default: by chance, and printed.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// About how many events the month has.
+    #[arg(long, default_value_t = 20_000)]
+    pub events: u64,
+    /// Folder to keep with the databases and the configuration. Default: only the report stays.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+}
+
+/// Scenes of each fault in a month of twenty thousand events; smaller months have fewer.
+const SCENES_PER_EVENTS: u64 = 5_000;
+const SCENES_MAX: u32 = 5;
+
+/// Tells the story. True where found is planted exactly, before and after applying.
+///
+/// # Errors
+/// When a folder cannot be written, the emulator cannot start, or a run cannot be done.
+pub async fn demo(args: &DemoArgs) -> Result<bool> {
+    let now_us = clock::now_us();
+    // Chance needs no more than a number that differs from one demonstration to the next.
+    let seed = args.seed.unwrap_or_else(|| now_us.unsigned_abs() % 1_000_000);
+    let folder = match &args.keep {
+        Some(folder) => folder.clone(),
+        None => std::env::temp_dir().join(format!("recon-demo-{seed}-{}", std::process::id())),
+    };
+    std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let paint = Paint { is_on: std::io::stdout().is_terminal() && !is_unwanted };
+    let mut world = World::new(seed, usize::try_from(args.events).unwrap_or(usize::MAX), now_us);
+    let scenes = u32::try_from(args.events / SCENES_PER_EVENTS).unwrap_or(SCENES_MAX).clamp(1, SCENES_MAX);
+    let planted = plant(&mut world, seed, &Mix::each(scenes));
+    let emulator = Emulator::start(&world, Faults::default()).await?;
+    configure(&folder, &emulator, &world)?;
+    let store = open_empty(&folder).await?;
+    let books = deliver(&store, &world, &planted, seed).await?;
+    store.close().await;
+    let opening = Opening { world: &world, planted: &planted, books: &books, base_url: &emulator.base_url };
+    say(&show::opening(paint, &opening))?;
+
+    let before = reconcile(&folder, &world).await?;
+    let found = read(&before)?;
+    let first = verdict::judge(&planted, &found, false);
+    say(&show::comparison(paint, &first))?;
+    say(&show::money(paint, &planted, &found))?;
+
+    apply(&folder, &before.join("plan.csv"), now_us).await?;
+    let after = reconcile(&folder, &world).await?;
+    let second = verdict::judge(&planted, &read(&after)?, true);
+    say(&show::ending(paint, &second, emulator.counters.writes()))?;
+    emulator.stop();
+    if args.keep.is_none() {
+        tidy(&folder)?;
+    }
+    say(&format!(
+        "\n  Report   {}\n  Again    recon demo --seed {seed} --events {}\n",
+        before.display(),
+        args.events
+    ))?;
+    Ok(first.is_exact() && second.is_exact())
+}
+
+/// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.
+async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
+    let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let instant = |at_us: i64| Some(format_instant(at_us, Tz::UTC));
+    let request = RunRequest {
+        window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
+        providers: vec![PROVIDER.to_owned()],
+        apply: false,
+        offline: false,
+        no_grace: false,
+        json: false,
+        now_us: world.now_us,
+        cancel: Cancel::never(),
+    };
+    let mut said = Vec::new();
+    let finished = run::reconcile(&settings, &request, &mut said).await?;
+    finished.dir.context("the run wrote no report")
+}
+
+/// Carries out a plan with the folder's `recon.toml`, quietly.
+async fn apply(folder: &Path, plan: &Path, now_us: i64) -> Result<()> {
+    let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let args = apply::ApplyArgs { plan: plan.to_owned() };
+    let mut said = Vec::new();
+    let outcome = apply::apply_to(&settings, &args, now_us, &mut said).await?;
+    if outcome != Outcome::Clean {
+        bail!("applying ended as {}: {}", outcome.as_str(), String::from_utf8_lossy(&said));
+    }
+    Ok(())
+}
+
+/// A store without an earlier demonstration's rows in it.
+async fn open_empty(folder: &Path) -> Result<Store> {
+    for name in ["recon.db", "recon.db-wal", "recon.db-shm"] {
+        remove_if_there(&folder.join(name))?;
+    }
+    Store::open(&format!("sqlite:{}", folder.join("recon.db").display()), Access::ReadWrite).await
+}
+
+fn remove_if_there(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("remove {}", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Leaves only the report.
+fn tidy(folder: &Path) -> Result<()> {
+    for name in ["recon.db", "recon.db-wal", "recon.db-shm", "recon.toml", "stripe.key"] {
+        remove_if_there(&folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// Writes `recon.toml` and the emulator's key beside it.
+fn configure(folder: &Path, emulator: &Emulator, world: &World) -> Result<()> {
+    let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("    \"{kind}\",\n")).collect();
+    let text = format!(
+        "# Written by `recon demo`: month {seed} of an account that does not exist.\n\n\
+         [store]\nurl = \"sqlite:recon.db\"\n\n\
+         [report]\ndir = \"reports\"\ntime_zone = \"UTC\"\n\n\
+         [[provider]]\nname = \"{PROVIDER}\"\nkind = \"stripe\"\nbase_url = \"{base_url}\"\n\
+         api_key = {{ file = \"stripe.key\" }}\nmode = \"live\"\n\
+         requests_per_second = 2000\naccount_requests_per_second = 8000\n\
+         intent = \"metadata.order_id\"\nevent_types = [\n{types}]\n\n\
+         [inbox]\nurl = \"store\"\n\n[local]\nurl = \"store\"\n\n\
+         [corrections]\ncount_max = 100000\n\
+         minor_max = {{ usd = 1000000000, eur = 1000000000, brl = 1000000000, jpy = 1000000000, kwd = 1000000000 }}\n",
+        seed = world.seed,
+        base_url = emulator.base_url,
+        types = types.concat(),
+    );
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
+    };
+    write("recon.toml", &text)?;
+    write("stripe.key", &emulator.key)
+}
+
+fn read(report: &Path) -> Result<Vec<FoundRow>> {
+    let path = report.join("findings.csv");
+    let bytes = std::fs::read(&path).with_context(|| format!("read {}", path.display()))?;
+    verdict::read_findings(&bytes).with_context(|| format!("read {}", path.display()))
+}
+
+fn say(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,305 @@
+//! Step one: page the provider, follow what its records point to, open the local sides.
+
+use super::Job;
+use crate::config::{Accounts, ProviderSettings};
+use crate::gather::{Coverage, CoverageStatus, Dialect, Inbox, LocalBooks, ProviderSide, Sides};
+use crate::provider::stripe::{self, Reading};
+use crate::provider::{self, Client, Progress, RunContext, Stream, fetch_by_id};
+use crate::record::{Fact, Note, SECOND_US, Scope, Window};
+use anyhow::{Context, Result, bail};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// How far back the inbox is asked for the types and accounts that it receives.
+const INBOX_MEMORY_US: i64 = 90 * 86_400 * SECOND_US;
+
+/// Rounds of records that point to records.
+const REFERENCE_ROUNDS: usize = 3;
+
+/// What the run knows of all sides after this step.
+pub(super) struct Gathered {
+    /// One reading a scope.
+    pub(super) readings: Vec<Reading>,
+    /// The proof of what was seen.
+    pub(super) coverage: Vec<Coverage>,
+    /// What paging itself noticed.
+    pub(super) notes: Vec<Note>,
+    pub(super) local: Option<LocalBooks>,
+    pub(super) inbox: Option<Inbox>,
+    /// API clients by provider name; empty offline.
+    pub(super) clients: BTreeMap<String, Client>,
+}
+
+impl Gathered {
+    /// The sides of one scope.
+    pub(super) fn sides<'a>(&'a self, job: &'a Job<'_>, reading: &'a Reading) -> Sides<'a> {
+        Sides {
+            provider: ProviderSide { store: job.store, reading },
+            local: self.local.as_ref(),
+            inbox: self.inbox.as_ref(),
+        }
+    }
+
+    /// Ranges for which a scope's events were listed.
+    pub(super) fn event_ranges(&self, scope: &Scope) -> Vec<Window> {
+        self.coverage
+            .iter()
+            .filter(|row| {
+                row.scope == *scope && row.stream == "events" && row.status == CoverageStatus::Covered
+            })
+            .map(|row| Window { from_us: row.from_us, until_us: row.until_us })
+            .collect()
+    }
+}
+
+/// Reads the provider into the store and opens the local sides.
+pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
+    // The local contract is checked before the provider is asked for anything.
+    let dialect = Dialect::stripe(stripe::exponent);
+    let local = LocalBooks::open(job.settings, job.store, dialect, job.window).await?;
+    let inbox = Inbox::open(job.settings).await?;
+    let received = Received::by(inbox.as_ref(), job.window).await?;
+    let mut gathered = Gathered {
+        readings: Vec::new(),
+        coverage: Vec::new(),
+        notes: Vec::new(),
+        local,
+        inbox,
+        clients: BTreeMap::new(),
+    };
+    for provider in chosen(job) {
+        let accounts = received.accounts(provider);
+        for account in &accounts {
+            gathered.readings.push(reading(job, provider, account, &received));
+        }
+        if job.request.offline {
+            gathered.coverage.extend(stored_coverage(job, provider, &accounts).await?);
+            continue;
+        }
+        let client = Client::new(provider, &job.settings.limits)?;
+        page(job, provider, &client, accounts, &mut gathered).await?;
+        gathered.clients.insert(provider.name.clone(), client);
+    }
+    for index in 0..gathered.readings.len() {
+        let reading = gathered.readings[index].clone();
+        let side = ProviderSide { store: job.store, reading: &reading };
+        if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
+            follow_references(job, side, client).await?;
+        }
+        side.learn_aliases().await?;
+        ask_for_unknown_ids(job, &gathered, &reading).await?;
+    }
+    Ok(gathered)
+}
+
+fn chosen<'a>(job: &'a Job<'_>) -> impl Iterator<Item = &'a ProviderSettings> {
+    job.settings.providers.iter().filter(|provider| job.request.providers.contains(&provider.name))
+}
+
+fn reading(job: &Job<'_>, provider: &ProviderSettings, account: &str, received: &Received) -> Reading {
+    let scope = provider.scope(account);
+    let received = received.types(&scope);
+    let mut wanted = provider.event_types.clone().or_else(|| received.clone());
+    if let Some(wanted) = &mut wanted {
+        // What arrives and is not understood must be said, whatever the settings list.
+        let unknown = |name: &&String| stripe::tracks_of_type(name).is_none();
+        wanted.extend(received.iter().flatten().filter(unknown).cloned());
+    }
+    let basis = job.settings.report.basis;
+    let reading = Reading::of(provider, scope, job.window, basis, job.request.now_us);
+    Reading { wanted, grace: !job.request.no_grace, ..reading }
+}
+
+async fn page(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    client: &Client,
+    accounts: Vec<String>,
+    gathered: &mut Gathered,
+) -> Result<()> {
+    let context = RunContext {
+        run_id: job.run_id.clone(),
+        resume_of: job.resume_of.clone(),
+        accounts,
+        now_us: job.request.now_us,
+        cancel: job.request.cancel.clone(),
+        progress: Arc::new(Progress::stderr()),
+    };
+    let paged = provider::page(job.store, client, provider, stripe::STREAMS, job.window, &context)
+        .await
+        .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
+    if job.request.cancel.is_cancelled() {
+        bail!("stopped as asked; the same command goes on from here");
+    }
+    gathered.coverage.extend(paged.coverage);
+    gathered.notes.extend(paged.notes);
+    Ok(())
+}
+
+/// Reads single objects that the window's records point to and that lie outside of it.
+async fn follow_references(job: &Job<'_>, side: ProviderSide<'_>, client: &Client) -> Result<()> {
+    let mut wanted = side.stale_references(job.request.now_us).await?;
+    for _ in 0..REFERENCE_ROUNDS {
+        let mut fetched = BTreeSet::new();
+        for (name, ids) in &wanted {
+            let Some(stream) = stripe::stream_named(name) else { continue };
+            fetched.extend(fetch(job, side, client, stream, ids).await?);
+        }
+        if fetched.is_empty() {
+            return Ok(());
+        }
+        wanted = side.stale_references_of(&fetched, job.request.now_us).await?;
+    }
+    Ok(())
+}
+
+/// Fetches objects by id; an object that could not be asked for ends the run as incomplete, because
+/// nothing may be concluded about it.
+async fn fetch(
+    job: &Job<'_>,
+    side: ProviderSide<'_>,
+    client: &Client,
+    stream: &Stream,
+    ids: &BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
+    let answered =
+        fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
+    if let Some((id, cause)) = answered.unanswered.iter().find(|(_, cause)| **cause != "unaskable_id") {
+        bail!(
+            "fetch {} {id}: {cause}, and {} more were not answered",
+            stream.name,
+            answered.unanswered.len() - 1
+        );
+    }
+    Ok(answered.found)
+}
+
+/// Asks the provider for the ids of local rows that no record leads to: an old payment whose row was
+/// booked in this window, or nothing at all. Capped; the rest stays unasked and the notes say so.
+async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Reading) -> Result<()> {
+    let (Some(local), Some(client)) = (&gathered.local, gathered.clients.get(&*reading.scope.provider))
+    else {
+        return Ok(());
+    };
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    let mut collect = |fact: Fact| {
+        match fact {
+            Fact::LocalEffect(row) if row.scope == reading.scope && row.root_id == row.object_id => {
+                ids.insert(row.object_id);
+            }
+            Fact::LocalState(row) if row.scope == reading.scope && row.root_id == row.object_id => {
+                ids.insert(row.object_id);
+            }
+            _ => {}
+        }
+        Ok(())
+    };
+    local.effects(job.window, &mut collect).await?;
+    local.states(job.window, &mut collect).await?;
+    let side = ProviderSide { store: job.store, reading };
+    for id in side.known_ids(&ids).await? {
+        ids.remove(&id);
+    }
+    let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
+    let found = fetch_ids(job, side, client, ids).await?;
+    side.learn_aliases_of(&found).await
+}
+
+/// Fetches objects of any stream by id, and what they point to. Answers what the provider has.
+pub(super) async fn fetch_ids(
+    job: &Job<'_>,
+    side: ProviderSide<'_>,
+    client: &Client,
+    ids: BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
+    let mut by_stream: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
+    for id in ids {
+        if let Some(stream) = stripe::stream_of_id(&id) {
+            by_stream.entry(stream).or_default().insert(id);
+        }
+    }
+    let mut all = BTreeSet::new();
+    for _ in 0..REFERENCE_ROUNDS {
+        let mut found = BTreeSet::new();
+        for (name, ids) in &by_stream {
+            let Some(stream) = stripe::stream_named(name) else { continue };
+            found.extend(fetch(job, side, client, stream, ids).await?);
+        }
+        by_stream = side.stale_references_of(&found, job.request.now_us).await?;
+        all.extend(found);
+    }
+    Ok(all)
+}
+
+/// Asks the provider for events by id. Answers those that it has.
+pub(super) async fn fetch_events(
+    job: &Job<'_>,
+    side: ProviderSide<'_>,
+    client: &Client,
+    ids: &BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
+    let Some(stream) = stripe::stream_named("events") else { return Ok(BTreeSet::new()) };
+    fetch(job, side, client, stream, ids).await
+}
+
+/// Offline, the stored slices are the proof.
+async fn stored_coverage(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    accounts: &[String],
+) -> Result<Vec<Coverage>> {
+    super::offline::stored_coverage(
+        job.store,
+        provider,
+        accounts,
+        stripe::STREAMS,
+        job.window,
+        job.request.now_us,
+    )
+    .await
+}
+
+/// What the inbox receives.
+struct Received {
+    by_scope: BTreeMap<Scope, BTreeSet<String>>,
+}
+
+impl Received {
+    async fn by(inbox: Option<&Inbox>, window: Window) -> Result<Self> {
+        let mut by_scope: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
+        if let Some(inbox) = inbox {
+            let memory = Window { from_us: window.from_us.saturating_sub(INBOX_MEMORY_US).max(0), ..window };
+            let mut note = |fact: Fact| {
+                if let Fact::InboxEvent(event) = fact {
+                    let types = by_scope.entry(event.scope).or_default();
+                    if !types.contains(&event.event_type) {
+                        types.insert(event.event_type);
+                    }
+                }
+                Ok(())
+            };
+            inbox.events(memory, &mut note).await?;
+        }
+        Ok(Self { by_scope })
+    }
+
+    /// Types that a scope's inbox has received; `None` where it has none, so that every type is wanted.
+    fn types(&self, scope: &Scope) -> Option<BTreeSet<String>> {
+        self.by_scope.get(scope).cloned()
+    }
+
+    fn accounts(&self, provider: &ProviderSettings) -> Vec<String> {
+        match &provider.accounts {
+            Accounts::Named(accounts) => accounts.clone(),
+            Accounts::All => {
+                let named = self
+                    .by_scope
+                    .keys()
+                    .filter(|scope| *scope.provider == *provider.name && *scope.mode == *provider.mode);
+                let mut accounts: BTreeSet<String> = named.map(|scope| scope.account.to_string()).collect();
+                accounts.insert(String::new());
+                accounts.into_iter().collect()
+            }
+        }
+    }
+}

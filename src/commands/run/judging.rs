@@ -1,0 +1,280 @@
+//! Steps two and three: compare in bounded memory, then load what is suspicious whole and judge it.
+
+use super::Job;
+use super::gathering::{Gathered, fetch_ids};
+use crate::compare::{Comparer, Counts, Suspicious};
+use crate::findings::{
+    Context, Counted, Finding, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note, judge,
+    unknown_event, wrong_scope,
+};
+use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
+use crate::provider::stripe::Reading;
+use crate::record::{Fact, InboxEvent, Scope, Window};
+use crate::report::tie_out::TieOutInput;
+use anyhow::{Context as _, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Groups that are loaded and judged at once.
+const GROUPS_MAX: usize = 20_000;
+
+/// Longest time between an event's creation and its last delivery (Stripe: three days).
+const RETRIES: Duration = Duration::from_hours(72);
+
+/// What the rules said.
+pub(super) struct Judged {
+    pub(super) findings: Vec<Finding>,
+    pub(super) counted: Counted,
+    pub(super) counts: Counts,
+    pub(super) tie_out: TieOutInput,
+}
+
+/// Compares the sides and judges every suspicious group.
+pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Result<Judged> {
+    let (suspicious, strays) = compare(job, gathered).await?;
+    let mut judged = Judged {
+        findings: strays.iter().map(wrong_scope).collect(),
+        counted: Counted::default(),
+        counts: suspicious.totals().counts,
+        tie_out: TieOutInput::default(),
+    };
+    for ((scope, currency, kind), sums) in &suspicious.totals().sums {
+        let signed =
+            |minor: i128| i64::try_from(minor * i128::from(kind.sign())).context("a total leaves 64 bits");
+        judged.tie_out.add_provider(scope, currency, *kind, signed(sums.provider_minor)?);
+        judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
+    }
+    let mut intents = Intents::default();
+    for reading in &gathered.readings {
+        let mut batch = BTreeSet::new();
+        for key in suspicious.roots()? {
+            let key = key?;
+            if key.scope != reading.scope {
+                continue;
+            }
+            batch.insert(key.root_id);
+            if batch.len() == GROUPS_MAX {
+                judge_batch(job, gathered, reading, &std::mem::take(&mut batch), &mut intents, &mut judged)
+                    .await?;
+            }
+        }
+        judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+    }
+    judged.findings.extend(intents.findings(job.window));
+    judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
+    judged.findings.extend(gathered.notes.iter().map(from_note));
+    let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
+    let gaps: Vec<_> = gaps
+        .map(|row| (row.scope.clone(), row.stream.clone(), row.from_us, row.until_us, row.cause.clone()))
+        .collect();
+    judged.findings.extend(coverage_gaps(&gaps));
+    Ok(judged)
+}
+
+/// Feeds every side's facts to the comparison. Rows of a scope that is not configured are handed back.
+async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<Stray>)> {
+    let covered: BTreeMap<Scope, Vec<Window>> = gathered
+        .readings
+        .iter()
+        .map(|reading| (reading.scope.clone(), gathered.event_ranges(&reading.scope)))
+        .collect();
+    let comparer = Comparer::new(&job.settings.compare, &job.spill_dir())?;
+    let mut comparer = comparer.covering(covered);
+    for reading in &gathered.readings {
+        let side = ProviderSide { store: job.store, reading };
+        side.scan(&mut |fact| comparer.add(&fact)).await?;
+    }
+    let mut strays = BTreeSet::new();
+    let mut admit = |fact: Fact| match admitted(job, gathered, &fact) {
+        Admitted::Yes => comparer.add(&fact),
+        Admitted::Stray(stray) => {
+            strays.insert(stray);
+            Ok(())
+        }
+        Admitted::No => Ok(()),
+    };
+    if let Some(local) = &gathered.local {
+        local.effects(job.window, &mut admit).await?;
+        local.states(job.window, &mut admit).await?;
+    }
+    if let Some(inbox) = &gathered.inbox {
+        inbox.events(job.window, &mut admit).await?;
+    }
+    Ok((comparer.finish()?, strays.into_iter().collect()))
+}
+
+enum Admitted {
+    Yes,
+    Stray(Stray),
+    No,
+}
+
+/// Whether a local row takes part: its scope is read, and its kind is one that the local side books.
+fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
+    let (scope, object_id, event_id, effect_id, at_us) = match fact {
+        Fact::LocalEffect(row) => {
+            (&row.scope, &row.object_id, row.event_id.clone(), row.effect_id.clone(), row.applied_at_us)
+        }
+        Fact::LocalState(row) => {
+            (&row.scope, &row.object_id, String::new(), String::new(), row.updated_at_us)
+        }
+        Fact::InboxEvent(row) => {
+            (&row.scope, &row.event_id, row.event_id.clone(), String::new(), row.received_at_us)
+        }
+        _ => return Admitted::No,
+    };
+    if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == *scope) {
+        let is_booked = match fact {
+            Fact::LocalEffect(row) => reading.effects.contains(&row.kind),
+            _ => true,
+        };
+        return if is_booked { Admitted::Yes } else { Admitted::No };
+    }
+    if !job.request.providers.iter().any(|name| *name == *scope.provider) {
+        return Admitted::No;
+    }
+    let (scope, object_id) = (scope.clone(), object_id.clone());
+    Admitted::Stray(Stray { scope, object_id, event_id, effect_id, at_us })
+}
+
+/// Loads groups whole, asks the provider again for what no record stands behind, and judges.
+async fn judge_batch(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    reading: &Reading,
+    roots: &BTreeSet<String>,
+    intents: &mut Intents,
+    judged: &mut Judged,
+) -> Result<()> {
+    if roots.is_empty() {
+        return Ok(());
+    }
+    let sides = gathered.sides(job, reading);
+    let mut groups = sides.load(roots).await?;
+    let unproven = ids_without_record(&sides, &groups).await?;
+    let was_asked = ask_again(job, gathered, &sides, unproven).await?;
+    if was_asked != Asked::NothingNew {
+        groups = sides.load(roots).await?;
+    }
+    let context = context(job, gathered, reading, was_asked != Asked::NotAll);
+    for (root_id, group) in groups {
+        intents.add(&reading.scope, &root_id, &group);
+        let judgement = judge(&context, &reading.scope, &root_id, group);
+        judged.counted.add(judgement.counted);
+        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
+            judged.tie_out.add_in_flight(scope, currency, *kind, *minor);
+        }
+        judged.findings.extend(judgement.findings);
+    }
+    Ok(())
+}
+
+fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {
+    let grace_us = if job.request.no_grace { 0 } else { reading.settle_delay_us };
+    Context {
+        window: job.window,
+        pending_since_us: job.request.now_us - grace_us,
+        has_event_leg: gathered.inbox.is_some() && !gathered.event_ranges(&reading.scope).is_empty(),
+        provider_was_asked,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// Every id was known to be fresh, or the provider has nothing of it.
+    NothingNew,
+    /// Records were read anew.
+    Fresh,
+    /// Offline, or more ids than the cap.
+    NotAll,
+}
+
+/// Reads again what the store holds from an earlier run, and what it does not hold at all.
+async fn ask_again(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    sides: &Sides<'_>,
+    ids: BTreeSet<String>,
+) -> Result<Asked> {
+    if ids.is_empty() {
+        return Ok(Asked::NothingNew);
+    }
+    let Some(client) = gathered.clients.get(&*sides.provider.reading.scope.provider) else {
+        return Ok(Asked::NotAll);
+    };
+    let stale = sides.provider.not_read_since(&ids, job.request.now_us).await?;
+    let is_capped = stale.len() > job.settings.limits.ask_count_max;
+    let stale: BTreeSet<String> = stale.into_iter().take(job.settings.limits.ask_count_max).collect();
+    let found = fetch_ids(job, sides.provider, client, stale).await?;
+    sides.provider.learn_aliases_of(&found).await?;
+    Ok(match (is_capped, found.is_empty()) {
+        (true, _) => Asked::NotAll,
+        (false, true) => Asked::NothingNew,
+        (false, false) => Asked::Fresh,
+    })
+}
+
+/// Events that only the inbox has: the provider is asked for each before it is called unknown.
+async fn judge_inbox_only(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    suspicious: &Suspicious,
+    judged: &mut Judged,
+) -> Result<()> {
+    let Some(inbox) = &gathered.inbox else { return Ok(()) };
+    for reading in &gathered.readings {
+        let mut ids = BTreeSet::new();
+        for key in suspicious.inbox_only()? {
+            let key = key?;
+            if key.scope == reading.scope {
+                ids.insert(key.event_id);
+            }
+        }
+        let side = ProviderSide { store: job.store, reading };
+        for event in side.events_by_id(&ids).await? {
+            ids.remove(&event.event_id);
+        }
+        let mut rows: Vec<InboxEvent> = Vec::new();
+        let mut keep = |fact: Fact| {
+            if let Fact::InboxEvent(row) = fact {
+                rows.push(row);
+            }
+            Ok(())
+        };
+        inbox.events_of(&reading.scope, &ids, &mut keep).await?;
+        // An event received soon after the list begins may have been created before it.
+        let retries_us = i64::try_from(RETRIES.as_micros()).unwrap_or(i64::MAX);
+        let ranges = gathered.event_ranges(&reading.scope);
+        let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + retries_us <= at_us);
+        let known = known_events(job, gathered, side, &rows).await?;
+        judged.findings.extend(conflicting_events(&reading.scope, "", rows.iter()));
+        for row in rows.iter().filter(|row| !known.contains(&row.event_id)) {
+            let was_asked = !gathered.clients.is_empty();
+            if was_listed(row.received_at_us) || (was_asked && is_recent(job, row)) {
+                judged.findings.push(unknown_event(row));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Within the provider's memory with the longest retry to spare: its "unknown" then means unknown.
+fn is_recent(job: &Job<'_>, row: &InboxEvent) -> bool {
+    let memory = crate::provider::stripe::STREAMS.iter().find(|stream| stream.name == "events");
+    let memory = memory.and_then(|stream| stream.memory).unwrap_or(Duration::MAX).saturating_sub(RETRIES);
+    let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
+    row.received_at_us > job.request.now_us.saturating_sub(memory_us)
+}
+
+async fn known_events(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    side: ProviderSide<'_>,
+    rows: &[InboxEvent],
+) -> Result<BTreeSet<String>> {
+    let Some(client) = gathered.clients.get(&*side.reading.scope.provider) else {
+        return Ok(BTreeSet::new());
+    };
+    let ids = rows.iter().map(|row| row.event_id.clone()).take(job.settings.limits.ask_count_max).collect();
+    super::gathering::fetch_events(job, side, client, &ids).await
+}

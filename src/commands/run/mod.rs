@@ -1,0 +1,158 @@
+//! `recon`: gather → compare → find → plan → report → save.
+//!
+//! The body of [`run`] is these steps. The one thing to get right: nothing but `--apply` writes
+//! business state, no operating error becomes a finding, and the watermark moves only with a run that
+//! saw everything.
+
+mod gathering;
+mod judging;
+mod offline;
+mod reporting;
+
+use super::Outcome;
+use crate::cli::{self, RunRequest};
+use crate::config::Settings;
+use crate::record::{SECOND_US, Window, format_instant};
+use crate::store::lease::{self, Lease};
+use crate::store::runs::{self, Run, RunOutcome};
+use crate::store::{Access, Store};
+use anyhow::{Context, Result, bail};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// What the steps of a run share.
+pub(super) struct Job<'a> {
+    settings: &'a Settings,
+    request: &'a RunRequest,
+    store: &'a Store,
+    window: Window,
+    run_id: String,
+    /// The killed run of the same window whose slices this one takes over.
+    resume_of: Option<String>,
+}
+
+/// How a run ended, and where its report lies (`None` when it never came to one).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// Outcome.
+    pub outcome: Outcome,
+    /// Report folder.
+    pub dir: Option<PathBuf>,
+}
+
+/// Reconciles the requested window and says so on stdout.
+///
+/// # Errors
+/// As [`reconcile`].
+pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
+    Ok(reconcile(settings, request, &mut std::io::stdout()).await?.outcome)
+}
+
+/// Reconciles the requested window; data for people and programs goes to `out`.
+///
+/// # Errors
+/// When the work cannot be done; what was read until then is kept, and the same command goes on from there.
+pub async fn reconcile(
+    settings: &Settings,
+    request: &RunRequest,
+    out: &mut (dyn Write + Send),
+) -> Result<Finished> {
+    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let window = resolve_window(settings, request, &store).await?;
+    announce(settings, request, window, out)?;
+    let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_now_us).await? else {
+        writeln!(out, "another run holds the lease; nothing was read or written")?;
+        writeln!(out, "outcome={} findings=0", Outcome::Locked.as_str())?;
+        return Ok(Finished { outcome: Outcome::Locked, dir: None });
+    };
+    let job = begin(settings, request, &store, window).await?;
+    let finished = work(&job, &lease, out).await;
+    lease.release().await?;
+    store.close().await;
+    finished
+}
+
+/// The steps.
+async fn work(job: &Job<'_>, lease: &Lease, out: &mut (dyn Write + Send)) -> Result<Finished> {
+    let gathered = gathering::gather(job).await?;
+    let judged = judging::compare_and_judge(job, &gathered).await?;
+    if lease.is_lost() {
+        bail!("the lease was lost to another run while this one worked; nothing was reported");
+    }
+    reporting::report_and_save(job, &gathered, judged, lease, out).await
+}
+
+async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
+    let mut oldest = None;
+    for name in &request.providers {
+        let provider = settings.providers.iter().find(|provider| provider.name == *name);
+        let mark = match provider {
+            Some(provider) => runs::watermark(store.pool(), &provider.scope("")).await?,
+            None => None,
+        };
+        oldest = match (oldest, mark) {
+            (Some(a), Some(b)) => Some(std::cmp::min(a, b)),
+            (a, b) => a.or(b),
+        };
+    }
+    let settle_delay = settings.settle_delay(&request.providers);
+    let zone = settings.report.time_zone;
+    Ok(cli::resolve_window(&request.window, zone, request.now_us, settle_delay, oldest)?)
+}
+
+fn announce(
+    settings: &Settings,
+    request: &RunRequest,
+    window: Window,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
+    let line = cli::describe_window(window, settings.report.time_zone, settings.report.basis);
+    if request.json {
+        writeln!(std::io::stderr(), "{line}")?;
+    } else {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+async fn begin<'a>(
+    settings: &'a Settings,
+    request: &'a RunRequest,
+    store: &'a Store,
+    window: Window,
+) -> Result<Job<'a>> {
+    let resume_of = runs::recent(store.pool(), 20)
+        .await?
+        .into_iter()
+        .find(|run| run.window == window)
+        .filter(|run| run.outcome == RunOutcome::Started && !request.offline)
+        .map(|run| run.run_id);
+    let run_id = run_id(request.now_us);
+    let run = Run {
+        run_id: run_id.clone(),
+        started_at_us: request.now_us,
+        finished_at_us: None,
+        window,
+        time_zone: settings.report.time_zone.name().to_owned(),
+        basis: settings.report.basis.as_str().to_owned(),
+        outcome: RunOutcome::Started,
+        findings: 0,
+        report_dir: settings.report.dir.join(&run_id).display().to_string(),
+    };
+    runs::start(store, &run).await.context("begin the run")?;
+    Ok(Job { settings, request, store, window, run_id, resume_of })
+}
+
+/// Sortable by the run's time, and unique: the machine's own microseconds and the process stand in it.
+fn run_id(now_us: i64) -> String {
+    let at = format_instant(now_us - now_us.rem_euclid(SECOND_US), chrono_tz::Tz::UTC);
+    let digits: String = at.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
+    let micros = crate::clock::machine_now_us().rem_euclid(1_000 * SECOND_US);
+    format!("{digits}Z-{micros:09}-{}", std::process::id())
+}
+
+impl Job<'_> {
+    fn spill_dir(&self) -> PathBuf {
+        std::env::temp_dir().join(format!("recon-{}", self.run_id))
+    }
+}

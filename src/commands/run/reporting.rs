@@ -1,0 +1,247 @@
+//! Steps four to six: plan, report, save. Files are published before the run is recorded as finished,
+//! so that a run that is recorded has its report.
+
+use super::gathering::Gathered;
+use super::judging::Judged;
+use super::{Finished, Job, Outcome};
+use crate::clock;
+use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
+use crate::correction::{Correction, PlanContext, plan};
+use crate::findings::{Finding, Kind};
+use crate::gather::{Coverage, CoverageStatus};
+use crate::provider::stripe;
+use crate::record::{SECOND_US, Scope};
+use crate::report::findings_csv::Row;
+use crate::report::inbox_health::InboxHealth;
+use crate::report::summary::{Commands, Summary};
+use crate::report::tie_out::{TieOutRow, is_tied_out};
+use crate::report::{self, ReportInput, cell::Style};
+use crate::store::history::{self, Judged as JudgedScopes, Seen};
+use crate::store::lease::Lease;
+use crate::store::runs::{self, End, RunOutcome};
+use crate::store::{ledger, plans};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+/// An event that waits longer is worth a line.
+const WAITING_SECONDS_MAX: i64 = 15 * 60;
+
+const DAY_US: i64 = 86_400_000_000;
+
+/// Plans, writes every file, records the run, and says it all on stdout.
+pub(super) async fn report_and_save(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    mut judged: Judged,
+    lease: &Lease,
+    out: &mut (dyn Write + Send),
+) -> Result<Finished> {
+    judged.findings.sort_by_cached_key(Finding::sort_key);
+    judged.findings.dedup_by_key(|finding| finding.id());
+    for finding in &judged.findings {
+        judged.tie_out.add_finding(finding);
+    }
+    let tie_out = judged.tie_out.rows()?;
+    let seen = look_up(job, &judged.findings).await?;
+    let corrections = planned(job, &judged.findings).await?;
+    let outcome = outcome(&judged.findings, &gathered.coverage, &tie_out);
+    let rows = rows(job, &judged.findings, &seen);
+    let counted = counted(&judged);
+    let health = health(job).await?;
+    let exponent = |_: &str, currency: &str| stripe::exponent(currency);
+    let input = ReportInput {
+        run_id: &job.run_id,
+        version: env!("CARGO_PKG_VERSION"),
+        window: job.window,
+        zone: job.settings.report.time_zone,
+        basis: job.settings.report.basis,
+        style: Style::of(&job.settings.report),
+        outcome,
+        exponent: &exponent,
+        findings: &rows,
+        tie_out: &tie_out,
+        coverage: &gathered.coverage,
+        corrections: &corrections,
+        inbox_health: &health,
+        counted: &counted,
+    };
+    let files = report::render(&input)?;
+    let manifest = report::manifest::render(&input, &files)?;
+    let dir = report::write::publish(&job.settings.report.dir, &job.run_id, &files, &manifest)?;
+    save(job, gathered, &judged.findings, outcome).await?;
+    let shown = dir.display().to_string();
+    let summary = Summary::of(&input, &Commands { dir: &shown, program: "recon", rerun: &rerun() })?;
+    if job.request.apply && outcome != Outcome::Incomplete {
+        apply_allowed(job, gathered, &corrections, lease, out).await?;
+    }
+    print(job, &summary, out)?;
+    Ok(Finished { outcome, dir: Some(dir) })
+}
+
+fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
+    let is_complete = coverage.iter().all(|row| row.status != CoverageStatus::Gap);
+    let count = findings.iter().filter(|finding| finding.kind != Kind::TimingDifference).count();
+    Outcome::judge(count, is_complete, is_tied_out(tie_out))
+}
+
+async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Seen>> {
+    let mut connection = job.store.pool().acquire().await.context("read the history of findings")?;
+    history::look_up(&mut connection, &job.run_id, job.request.now_us, findings).await
+}
+
+/// Plans, and keeps the plan, so that a plan that comes back from review can be compared with it.
+async fn planned(job: &Job<'_>, findings: &[Finding]) -> Result<Vec<Correction>> {
+    let named: BTreeSet<&str> = findings
+        .iter()
+        .filter(|finding| finding.kind == Kind::DuplicateEffect)
+        .flat_map(|finding| finding.effect_ids.iter().map(String::as_str))
+        .collect();
+    let mut tx = job.store.begin_write().await?;
+    let entry_amounts = ledger::entry_amounts(&mut tx, &named).await?;
+    let context = PlanContext {
+        run_id: &job.run_id,
+        auto: &job.settings.corrections.auto,
+        entry_amounts: &entry_amounts,
+    };
+    let corrections = plan(findings, context);
+    plans::save_plan(&mut tx, &job.run_id, &corrections).await?;
+    tx.commit().await.context("keep the plan")?;
+    Ok(corrections)
+}
+
+fn rows<'a>(job: &'a Job<'_>, findings: &'a [Finding], seen: &BTreeMap<String, Seen>) -> Vec<Row<'a>> {
+    let now_us = job.request.now_us;
+    findings
+        .iter()
+        .map(|finding| {
+            let known = seen.get(&finding.id());
+            let first_seen_us = known.map_or(now_us, |known| known.first_seen_us);
+            Row {
+                finding,
+                first_seen_us,
+                age_days: u64::try_from((now_us - first_seen_us) / DAY_US).unwrap_or(0),
+                standing: known.map_or(crate::findings::Standing::New, |known| known.standing),
+                owner: job.settings.owners.get(&finding.kind).map_or("", String::as_str),
+            }
+        })
+        .collect()
+}
+
+async fn health(job: &Job<'_>) -> Result<Vec<InboxHealth>> {
+    let old_before_us = job.request.now_us - WAITING_SECONDS_MAX * SECOND_US;
+    let scopes = crate::store::inbox_health(job.store, old_before_us).await?;
+    let rows = scopes.into_iter().map(|found| InboxHealth {
+        scope: found.scope,
+        events: found.events,
+        duplicates_dropped: found.duplicates,
+        waiting_age_seconds_max: WAITING_SECONDS_MAX.unsigned_abs(),
+        waiting_above_age: found.waiting_above_age,
+        oldest_waiting_us: found.oldest_waiting_us,
+        completion_mean_ms: None,
+        completion_slowest_ms: None,
+    });
+    Ok(rows.collect())
+}
+
+fn counted(judged: &Judged) -> BTreeMap<String, u64> {
+    let counts = judged.counts;
+    let counted = judged.counted;
+    [
+        ("in_flight", counted.in_flight),
+        ("missed_without_consequence", counted.missed_without_consequence),
+        ("harmless_out_of_order", counted.harmless_out_of_order),
+        ("provider_events", counts.provider_events),
+        ("provider_effects", counts.provider_effects),
+        ("inbox_events", counts.inbox_events),
+        ("local_effects", counts.local_effects),
+        ("local_states", counts.local_states),
+    ]
+    .map(|(name, count)| (name.to_owned(), count))
+    .into()
+}
+
+async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome: Outcome) -> Result<()> {
+    let scopes: Vec<Scope> = gathered.readings.iter().map(|reading| reading.scope.clone()).collect();
+    let watermarks: BTreeMap<Scope, i64> = if job.request.offline {
+        BTreeMap::new()
+    } else {
+        scopes.iter().map(|scope| (scope.clone(), job.window.until_us)).collect()
+    };
+    let end = End {
+        run_id: &job.run_id,
+        finished_at_us: clock::now_us(),
+        outcome: match outcome {
+            Outcome::Clean => RunOutcome::Clean,
+            Outcome::Findings => RunOutcome::Findings,
+            Outcome::Incomplete | Outcome::Locked | Outcome::Config => RunOutcome::Incomplete,
+        },
+        findings,
+        judged: &JudgedScopes { scopes, window: job.window },
+        watermarks: &watermarks,
+    };
+    runs::finish(job.store, &end).await?;
+    Ok(())
+}
+
+fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
+    if job.request.json {
+        writeln!(out, "{}", summary.json()?)?;
+        return Ok(());
+    }
+    let is_coloured = crate::telemetry::is_coloured();
+    write!(out, "{}", summary.text(is_coloured))?;
+    Ok(())
+}
+
+/// Carries out what the configuration allows without a reviewed plan.
+async fn apply_allowed(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    corrections: &[Correction],
+    lease: &Lease,
+    out: &mut (dyn Write + Send),
+) -> Result<()> {
+    let work = Work {
+        store: job.store,
+        run_id: &job.run_id,
+        run_started_us: job.request.now_us,
+        now_us: clock::now_us(),
+        inbox_is_ours: job.settings.inbox == crate::config::Side::Store,
+        lease: Some(lease),
+    };
+    let fetch = |scope: Scope, root_id: String| fetch_state(job, gathered, scope, root_id);
+    let tally = apply_auto(work, job.settings, corrections, &fetch).await?;
+    writeln!(out, "\nApplied without review, as [corrections] auto allows:")?;
+    for outcome in RowOutcome::ALL {
+        if tally.count(outcome) > 0 {
+            writeln!(out, "  {outcome:<16} {:>9}", tally.count(outcome))?;
+        }
+    }
+    Ok(())
+}
+
+/// The provider's status of a payment just now.
+async fn fetch_state(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    scope: Scope,
+    root_id: String,
+) -> Result<Option<Fetched>> {
+    let reading = gathered.readings.iter().find(|reading| reading.scope == scope);
+    let client = gathered.clients.get(&*scope.provider);
+    match (reading, client) {
+        (Some(reading), Some(client)) => {
+            let fresh =
+                crate::gather::fetch_state(job.store, client, reading, &root_id, &job.request.cancel).await?;
+            Ok(fresh.map(Fetched::from))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The command line of this run as a person would type it again.
+fn rerun() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    format!("recon {}", words.join(" ")).trim_end().to_owned()
+}

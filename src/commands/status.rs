@@ -1,0 +1,92 @@
+//! `recon status`: when a run last saw everything, so that a scheduler that died does not look like a
+//! night with nothing to do.
+//!
+//! Steps: read the last runs · name the ones that never ended · compare the age of the last success.
+
+use super::Outcome;
+use crate::config::Settings;
+use crate::record::format_instant;
+use crate::store::runs::{self, Run};
+use crate::store::{Access, Store};
+use anyhow::Result;
+use chrono_tz::Tz;
+use std::io::Write;
+use std::time::Duration;
+
+/// Arguments of `recon status`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusArgs {
+    /// How old the last successful run may be; `None` only reports.
+    pub max_age: Option<Duration>,
+}
+
+const RUNS_SHOWN: u32 = 5;
+
+/// Prints the last runs.
+///
+/// # Errors
+/// When the store is missing or cannot be read.
+pub async fn status(settings: &Settings, args: &StatusArgs, now_us: i64) -> Result<Outcome> {
+    status_with(settings, args, now_us, &mut std::io::stdout()).await
+}
+
+/// Prints the last runs to `out`. A successful run is one that saw everything, whatever it found; the
+/// outcome is *incomplete* when the last one ended longer ago than `max_age`, or there was none.
+///
+/// # Errors
+/// As [`status`].
+pub async fn status_with(
+    settings: &Settings,
+    args: &StatusArgs,
+    now_us: i64,
+    out: &mut impl Write,
+) -> Result<Outcome> {
+    let zone = settings.report.time_zone;
+    let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
+    let recent = runs::recent(store.pool(), RUNS_SHOWN).await?;
+    let success = runs::last_success(store.pool()).await?;
+    let since_us = success.as_ref().map_or(0, |run| run.started_at_us);
+    let unfinished = runs::unfinished(store.pool(), since_us).await?;
+    store.close().await;
+    for run in &recent {
+        writeln!(out, "{}", line(run, zone))?;
+    }
+    for run in &unfinished {
+        let started = format_instant(run.started_at_us, zone);
+        writeln!(out, "{} started {started} and has not ended: it still runs, or was killed", run.run_id)?;
+    }
+    let finished_us = success.as_ref().and_then(|run| run.finished_at_us);
+    match finished_us {
+        Some(at_us) => writeln!(out, "last successful run ended {}", format_instant(at_us, zone))?,
+        None => writeln!(out, "no run has ever seen everything")?,
+    }
+    let age_us = finished_us.map(|at_us| now_us.saturating_sub(at_us).max(0));
+    let too_old = args.max_age.is_some_and(|max_age| {
+        let max_age_us = i64::try_from(max_age.as_micros()).unwrap_or(i64::MAX);
+        age_us.is_none_or(|age_us| age_us > max_age_us)
+    });
+    let outcome = if too_old { Outcome::Incomplete } else { Outcome::Clean };
+    let last = success.as_ref().map_or("none", |run| &*run.run_id);
+    let findings = success.as_ref().map_or(0, |run| run.findings);
+    let age = age_us.map_or("none".to_owned(), |age_us| format!("{}s", age_us / crate::record::SECOND_US));
+    let word = outcome.as_str();
+    writeln!(
+        out,
+        "outcome={word} findings={findings} last_success={last} age={age} unfinished={}",
+        unfinished.len()
+    )?;
+    Ok(outcome)
+}
+
+fn line(run: &Run, zone: Tz) -> String {
+    let ended = run.finished_at_us.map_or("not ended".to_owned(), |at_us| format_instant(at_us, zone));
+    format!(
+        "{}  {:<10}  started {}  ended {ended}  window {} to {}  findings {}",
+        run.run_id,
+        run.outcome.as_str(),
+        format_instant(run.started_at_us, zone),
+        format_instant(run.window.from_us, zone),
+        format_instant(run.window.until_us, zone),
+        run.findings
+    )
+}

@@ -1,0 +1,183 @@
+//! `[[provider]]`: one table for each provider account pool.
+
+use super::document::Section;
+use super::load::{Context, check_secret_list, duration};
+use super::unusable::{Unusable, suggestion};
+use super::values::{parse_base_url, shown};
+use super::{Accounts, ProviderSettings};
+use crate::record::EffectKind;
+use std::collections::BTreeSet;
+
+const KEYS: [&str; 13] = [
+    "name",
+    "kind",
+    "base_url",
+    "api_key",
+    "webhook_secrets",
+    "accounts",
+    "mode",
+    "requests_per_second",
+    "account_requests_per_second",
+    "settle_delay",
+    "effects",
+    "event_types",
+    "intent",
+];
+
+/// Stripe's documented limits (docs.stripe.com/rate-limits): 25 requests/s for one endpoint, 100/s for
+/// a live account, 25/s for a sandbox. The defaults are 80 % of them.
+const STRIPE_ENDPOINT_PER_SECOND: i64 = 25 * 8 / 10;
+const STRIPE_LIVE_ACCOUNT_PER_SECOND: i64 = 100 * 8 / 10;
+const STRIPE_TEST_ACCOUNT_PER_SECOND: i64 = 25 * 8 / 10;
+const PER_SECOND_MAX: i64 = 100_000;
+
+/// Every provider, at least one, names unique.
+pub(super) fn read_providers(
+    root: &Section<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<ProviderSettings>, Unusable> {
+    let mut providers: Vec<ProviderSettings> = Vec::new();
+    for section in root.sections("provider", &KEYS)? {
+        let provider = read_provider(&section, context)?;
+        if providers.iter().any(|other| other.name == provider.name) {
+            let why = format!("`{}` is the name of two providers", provider.name);
+            return Err(section.bad(
+                "name",
+                &why,
+                "the name is the `provider` column everywhere; make it unique",
+            ));
+        }
+        providers.push(provider);
+    }
+    if providers.is_empty() {
+        return Err(root.bad(
+            "[[provider]]",
+            "is missing: there is nothing to ask",
+            "`recon init` writes an example",
+        ));
+    }
+    Ok(providers)
+}
+
+fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<ProviderSettings, Unusable> {
+    let kind = section.text("kind")?.unwrap_or("stripe");
+    if kind != "stripe" {
+        return Err(section.bad(
+            "kind",
+            &format!("{} is not known", shown(kind)),
+            suggestion(kind, &["stripe"]),
+        ));
+    }
+    let name = section
+        .text("name")?
+        .ok_or_else(|| section.bad("name", "is missing", "such as name = \"stripe\""))?;
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    if name.is_empty() || name.len() > 64 || !name.chars().all(is_word) {
+        return Err(section.bad("name", "must be letters, digits, `_`, `-` and `.`", ""));
+    }
+    let mode = section.text("mode")?.unwrap_or("live");
+    if !matches!(mode, "live" | "test") {
+        return Err(section.bad("mode", "must be \"live\" or \"test\"", ""));
+    }
+    let base_url = parse_base_url(section.text("base_url")?.unwrap_or("https://api.stripe.com"))
+        .map_err(|why| section.bad("base_url", &why, ""))?;
+    let api_key = context.secret(section, "api_key")?.ok_or_else(|| {
+        section.bad(
+            "api_key",
+            "is missing",
+            "write api_key = { env = \"STRIPE_API_KEY\" }; a restricted key that reads is enough",
+        )
+    })?;
+    check_secret_list(section, "webhook_secrets")?;
+    let account_default =
+        if mode == "live" { STRIPE_LIVE_ACCOUNT_PER_SECOND } else { STRIPE_TEST_ACCOUNT_PER_SECOND };
+    Ok(ProviderSettings {
+        name: name.to_owned(),
+        base_url,
+        api_key,
+        accounts: read_accounts(section)?,
+        mode: mode.to_owned(),
+        requests_per_second: per_second(section, "requests_per_second", STRIPE_ENDPOINT_PER_SECOND)?,
+        account_requests_per_second: per_second(section, "account_requests_per_second", account_default)?,
+        settle_delay: duration(section, "settle_delay", "5m")?,
+        effects: read_effects(section)?,
+        event_types: read_event_types(section)?,
+        intent: read_intent(section)?,
+    })
+}
+
+fn per_second(section: &Section<'_>, key: &str, default: i64) -> Result<u32, Unusable> {
+    let rate = section.integer(key, 1, PER_SECOND_MAX)?.unwrap_or(default);
+    Ok(u32::try_from(rate).unwrap_or(1))
+}
+
+fn read_accounts(section: &Section<'_>) -> Result<Accounts, Unusable> {
+    let Some(names) = section.texts("accounts")? else { return Ok(Accounts::Named(vec![String::new()])) };
+    if names == ["*"] {
+        return Ok(Accounts::All);
+    }
+    if names.is_empty() {
+        return Err(section.bad("accounts", "is empty", "\"\" is the platform account"));
+    }
+    let mut seen = BTreeSet::new();
+    for name in &names {
+        if *name == "*" {
+            return Err(section.bad("accounts", "must have \"*\" alone or not at all", ""));
+        }
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err(section.bad("accounts", "must hold account ids such as acct_1, or \"\"", ""));
+        }
+        if !seen.insert(*name) {
+            return Err(section.bad("accounts", &format!("names `{name}` twice"), ""));
+        }
+    }
+    Ok(Accounts::Named(names.into_iter().map(str::to_owned).collect()))
+}
+
+fn read_effects(section: &Section<'_>) -> Result<BTreeSet<EffectKind>, Unusable> {
+    let Some(words) = section.texts("effects")? else {
+        return Ok(BTreeSet::from([
+            EffectKind::Credit,
+            EffectKind::Refund,
+            EffectKind::DisputeWithdrawn,
+            EffectKind::DisputeReinstated,
+        ]));
+    };
+    let known = EffectKind::ALL.map(EffectKind::as_str);
+    let mut effects = BTreeSet::new();
+    for word in words {
+        let kind = word.parse::<EffectKind>().map_err(|()| {
+            let why = format!("names {}, which is no kind of effect", shown(word));
+            section.bad("effects", &why, suggestion(word, &known))
+        })?;
+        effects.insert(kind);
+    }
+    if effects.is_empty() {
+        return Err(section.bad("effects", "is empty: there is nothing to compare", ""));
+    }
+    Ok(effects)
+}
+
+fn read_event_types(section: &Section<'_>) -> Result<Option<BTreeSet<String>>, Unusable> {
+    let Some(types) = section.texts("event_types")? else { return Ok(None) };
+    for name in &types {
+        let is_plain =
+            |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'.' | b'_');
+        if name.is_empty() || !name.bytes().all(is_plain) {
+            return Err(section.bad(
+                "event_types",
+                "must hold exact event types such as charge.succeeded",
+                "leave the setting out to take the types that the endpoint is subscribed to",
+            ));
+        }
+    }
+    Ok(Some(types.into_iter().map(str::to_owned).collect()))
+}
+
+fn read_intent(section: &Section<'_>) -> Result<Option<String>, Unusable> {
+    let Some(path) = section.text("intent")? else { return Ok(None) };
+    if path.split('.').any(|step| step.is_empty() || step.chars().any(char::is_whitespace)) {
+        return Err(section.bad("intent", "must be a dotted path such as metadata.order_id", ""));
+    }
+    Ok(Some(path.to_owned()))
+}

@@ -1,0 +1,167 @@
+//! Texts of single settings: durations, sizes, URLs, paths. Pure.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Reads `90s`, `5m`, `26h`, `3d`, or several parts of falling size such as `1h30m`.
+///
+/// # Errors
+/// One sentence that says why the text is no duration.
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
+    let bad = || format!("{} is not a duration; write it as 90s, 5m, 26h or 3d", shown(text));
+    let mut seconds: u64 = 0;
+    let mut number = String::new();
+    let mut unit_before = u64::MAX;
+    for letter in text.trim().chars() {
+        if letter.is_ascii_digit() {
+            number.push(letter);
+            continue;
+        }
+        let unit = match letter {
+            's' => 1,
+            'm' => 60,
+            'h' => 3_600,
+            'd' => 86_400,
+            _ => return Err(bad()),
+        };
+        let count: u64 = number.parse().map_err(|_| bad())?;
+        if unit >= unit_before {
+            return Err(bad());
+        }
+        seconds = count.checked_mul(unit).and_then(|part| seconds.checked_add(part)).ok_or_else(bad)?;
+        unit_before = unit;
+        number.clear();
+    }
+    let within_a_century = seconds <= 36_525 * 86_400;
+    if !number.is_empty() || unit_before == u64::MAX || !within_a_century {
+        return Err(bad());
+    }
+    Ok(Duration::from_secs(seconds))
+}
+
+/// Reads `256MiB`, `1GiB`, `512KiB` or plain bytes; `MB` and `M` mean the same powers of 1,024.
+///
+/// # Errors
+/// One sentence that says why the text is no size.
+pub fn parse_size(text: &str) -> Result<usize, String> {
+    let bad = || format!("{} is not a size; write it as 256MiB or 1GiB", shown(text));
+    let trimmed = text.trim();
+    let digits = trimmed.bytes().take_while(u8::is_ascii_digit).count();
+    let count: usize = trimmed[..digits].parse().map_err(|_| bad())?;
+    let unit: usize = match trimmed[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err(bad()),
+    };
+    count.checked_mul(unit).ok_or_else(bad)
+}
+
+/// Checks a provider's API root and takes a trailing slash off.
+///
+/// # Errors
+/// When it is neither `https://` nor `http://` to this machine, or carries credentials, a query or
+/// a fragment. The URL itself is not repeated: it may hold a secret.
+pub fn parse_base_url(text: &str) -> Result<String, String> {
+    let url = text.trim().trim_end_matches('/');
+    let (is_https, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
+        (Some(rest), _) => (true, rest),
+        (None, Some(rest)) => (false, rest),
+        (None, None) => return Err("must begin with https://".to_owned()),
+    };
+    if rest.contains('@') {
+        return Err("must not carry a user name or password".to_owned());
+    }
+    if rest.contains(['?', '#']) || rest.chars().any(char::is_whitespace) {
+        return Err("must be a plain address without query, fragment or spaces".to_owned());
+    }
+    let authority = rest.split('/').next().unwrap_or_default();
+    let host = match authority.strip_prefix('[') {
+        Some(inside) => inside.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    if host.is_empty() {
+        return Err("names no host".to_owned());
+    }
+    if !is_https && !matches!(host, "127.0.0.1" | "localhost" | "::1") {
+        return Err("must be https; plain http is allowed to 127.0.0.1, localhost and [::1] only".to_owned());
+    }
+    Ok(url.to_owned())
+}
+
+/// A path of the configuration file: relative ones are beside the file.
+#[must_use]
+pub fn beside(folder: &Path, path: &str) -> PathBuf {
+    folder.join(path)
+}
+
+/// A mistyped text as an error may show it: short, plain, and nothing that looks like a secret.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    const PREFIXES: [&str; 9] =
+        ["sk_", "rk_", "pk_", "whsec_", "sk-", "rk-", "$aact", "app_usr", "access_token"];
+    let lower = text.trim().to_lowercase();
+    let is_plain = text.len() <= 40 && text.chars().all(|c| !c.is_control() && c != '@');
+    if is_plain && !PREFIXES.iter().any(|prefix| lower.contains(prefix)) {
+        format!("`{text}`")
+    } else {
+        "the given text".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        for (text, seconds) in
+            [("5m", 300), ("26h", 93_600), ("90s", 90), ("3d", 259_200), ("1h30m", 5_400), ("0s", 0)]
+        {
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)), "{text}");
+        }
+        for text in
+            ["", "5", "m", "5 minutes", "-5m", "1m1h", "5m5m", "1.5h", "99999999999999999999h", "40000d"]
+        {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [("256MiB", 256 << 20), ("1GiB", 1 << 30), ("64 mb", 64 << 20), ("4096", 4096)] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "MiB", "1.5GiB", "-1", "256Mi", "99999999999GiB"] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn base_urls() {
+        assert_eq!(parse_base_url("https://api.stripe.com/"), Ok("https://api.stripe.com".to_owned()));
+        for text in ["http://127.0.0.1:8080", "http://localhost", "http://[::1]:9"] {
+            assert!(parse_base_url(text).is_ok(), "{text}");
+        }
+        for text in [
+            "http://api.stripe.com",
+            "http://127.0.0.1.example.com",
+            "http://localhost.example.com",
+            "ftp://x",
+            "api.stripe.com",
+            "https://user:password@api.stripe.com",
+            "https://api.stripe.com?key=1",
+            "https://",
+        ] {
+            assert!(parse_base_url(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn c82_a_secret_is_never_shown() {
+        let key = format!("sk_live_{}", "x".repeat(24));
+        assert_eq!(shown(&key), "the given text");
+        assert_eq!(shown("weekly"), "`weekly`");
+    }
+}

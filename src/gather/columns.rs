@@ -1,0 +1,230 @@
+//! The columns of a team's statement, found by name, and the reading of one row of them. Every error
+//! names the file, the row's own id and the column.
+
+use crate::config::{Unusable, nearest};
+use crate::record::{Scope, minor_from_decimal};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Column, Row, TypeInfo, ValueRef};
+use std::collections::BTreeMap;
+
+/// Instants before 1973 are seconds or milliseconds that were taken for microseconds.
+const INSTANT_US_MIN: i64 = 100_000_000_000_000;
+
+/// What a statement must give.
+pub(super) struct Contract {
+    /// Columns that must be there.
+    pub required: &'static [&'static str],
+    /// Columns of which at least one must be there; empty for none.
+    pub one_of: &'static [&'static str],
+    /// Columns that are read where they are there.
+    pub optional: &'static [&'static str],
+    /// The column that names a row in errors.
+    pub row_id: &'static str,
+}
+
+/// Where each column of the contract stands in a statement's rows.
+#[derive(Clone, Debug)]
+pub(super) struct Columns {
+    file: String,
+    row_id: &'static str,
+    index: BTreeMap<&'static str, usize>,
+}
+
+impl Columns {
+    /// Finds the columns by name, in any order and any case.
+    pub fn find<C: Column>(file: &str, contract: &Contract, columns: &[C]) -> Result<Self, Unusable> {
+        let names: Vec<String> = columns.iter().map(|column| column.name().to_lowercase()).collect();
+        let mut index = BTreeMap::new();
+        let wanted = contract.required.iter().chain(contract.one_of).chain(contract.optional);
+        for name in wanted {
+            let mut places = names.iter().enumerate().filter(|(_, found)| found == name);
+            if let Some((place, _)) = places.next() {
+                index.insert(*name, place);
+            }
+            if places.next().is_some() {
+                return Err(Unusable::new(format!("{file}: gives the column {name} twice"), "give it once"));
+            }
+        }
+        let missing: Vec<&str> =
+            contract.required.iter().copied().filter(|name| !index.contains_key(name)).collect();
+        if let Some(first) = missing.first() {
+            let near = nearest(first, names.iter().map(String::as_str))
+                .map(|near| format!("it gives `{near}`; "))
+                .unwrap_or_default();
+            return Err(Unusable::new(
+                format!("{file}: the column {} is missing", missing.join(", ")),
+                format!("{near}write `… as {first}` in its select"),
+            ));
+        }
+        let has_one = contract.one_of.iter().any(|name| index.contains_key(name));
+        if !contract.one_of.is_empty() && !has_one {
+            let names = contract.one_of.join(" or ");
+            return Err(Unusable::new(format!("{file}: the column {names} is missing"), ""));
+        }
+        Ok(Self { file: file.to_owned(), row_id: contract.row_id, index })
+    }
+
+    pub fn row<'a>(&'a self, row: &'a SqliteRow, number: u64) -> RowReader<'a> {
+        RowReader { columns: self, row, number }
+    }
+}
+
+/// A value as the database holds it.
+enum Cell<'a> {
+    Null,
+    Integer(i64),
+    Text(&'a str),
+    Real,
+    Blob,
+}
+
+/// Reads one row.
+pub(super) struct RowReader<'a> {
+    columns: &'a Columns,
+    row: &'a SqliteRow,
+    /// Counted from 1 in the order of the statement.
+    number: u64,
+}
+
+impl RowReader<'_> {
+    fn cell(&self, name: &str) -> Result<Option<Cell<'_>>, Unusable> {
+        let Some(place) = self.columns.index.get(name) else { return Ok(None) };
+        let unreadable = |_| self.bad(name, "cannot be read", "");
+        let value = self.row.try_get_raw(*place).map_err(unreadable)?;
+        if value.is_null() {
+            return Ok(Some(Cell::Null));
+        }
+        let type_info = value.type_info();
+        let cell = match type_info.name() {
+            "INTEGER" => Cell::Integer(self.row.try_get_unchecked(*place).map_err(unreadable)?),
+            "TEXT" => Cell::Text(
+                self.row
+                    .try_get_unchecked(*place)
+                    .map_err(|_| self.bad(name, "is no valid UTF-8 text", ""))?,
+            ),
+            "REAL" => Cell::Real,
+            _ => Cell::Blob,
+        };
+        Ok(Some(cell))
+    }
+
+    /// An error about one column of this row.
+    pub fn bad(&self, column: &str, why: &str, hint: impl Into<String>) -> Unusable {
+        let id = match self.row_id() {
+            Some(id) => format!("{}={id}", self.columns.row_id),
+            None => format!("number {}", self.number),
+        };
+        Unusable::new(format!("{}: row {id}: column {column} {why}", self.columns.file), hint)
+    }
+
+    fn row_id(&self) -> Option<String> {
+        let place = *self.columns.index.get(self.columns.row_id)?;
+        let text = self.row.try_get_unchecked::<Option<String>, _>(place).ok().flatten()?;
+        (!text.is_empty()).then(|| text.chars().filter(|letter| !letter.is_control()).take(80).collect())
+    }
+
+    /// A text that a row cannot do without; a whole number is read as its digits.
+    pub fn key(&self, name: &str) -> Result<String, Unusable> {
+        let text = self.text(name)?;
+        if text.is_empty() {
+            Err(self.bad(name, "is empty or null, and a key cannot be", ""))
+        } else {
+            Ok(text)
+        }
+    }
+
+    /// A text, empty where it is null or not there.
+    pub fn text(&self, name: &str) -> Result<String, Unusable> {
+        match self.cell(name)? {
+            None | Some(Cell::Null) => Ok(String::new()),
+            Some(Cell::Text(text)) => Ok(text.to_owned()),
+            Some(Cell::Integer(number)) => Ok(number.to_string()),
+            Some(Cell::Real | Cell::Blob) => {
+                Err(self.bad(name, "must be a text", "cast it to text in the select"))
+            }
+        }
+    }
+
+    /// (provider, account, mode); the account may be empty, and nothing may be null.
+    pub fn scope(&self) -> Result<Scope, Unusable> {
+        if matches!(self.cell("account")?, Some(Cell::Null)) {
+            return Err(self.bad(
+                "account",
+                "is null",
+                "the platform account is '': write coalesce(account, '')",
+            ));
+        }
+        let mode = self.key("mode")?;
+        if !matches!(mode.as_str(), "live" | "test") {
+            return Err(self.bad("mode", "must be live or test", ""));
+        }
+        Ok(Scope::new(&self.key("provider")?, &self.text("account")?, &mode))
+    }
+
+    /// A whole number, `None` where it is null or not there.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, Unusable> {
+        match self.cell(name)? {
+            None | Some(Cell::Null) => Ok(None),
+            Some(Cell::Integer(number)) => Ok(Some(number)),
+            Some(Cell::Text(text)) => match text.trim().parse() {
+                Ok(number) => Ok(Some(number)),
+                Err(_) => Err(self.bad(name, "must be a whole number", "")),
+            },
+            Some(Cell::Real | Cell::Blob) => Err(self.bad(
+                name,
+                "must be a whole number, and is not",
+                "store whole minor units, or give decimal text as `amount`",
+            )),
+        }
+    }
+
+    /// An instant in Unix microseconds.
+    pub fn instant(&self, name: &str) -> Result<i64, Unusable> {
+        let at_us = self.integer(name)?.ok_or_else(|| self.bad(name, "is null", "give Unix microseconds"))?;
+        if at_us < INSTANT_US_MIN {
+            return Err(self.bad(
+                name,
+                "lies before 1973, so it is no count of microseconds",
+                "multiply seconds by 1000000, milliseconds by 1000",
+            ));
+        }
+        Ok(at_us)
+    }
+
+    /// `amount_minor`, or `amount` read digit by digit with `exponent` decimals. Never rounded.
+    pub fn amount(&self, exponent: u32) -> Result<i64, Unusable> {
+        if let Some(minor) = self.integer("amount_minor")? {
+            return Ok(minor);
+        }
+        let text = match self.cell("amount")? {
+            Some(Cell::Text(text)) => text.to_owned(),
+            // A whole number is exact: a numeric column turns '20.00' into 20.
+            Some(Cell::Integer(units)) => units.to_string(),
+            Some(Cell::Real) => {
+                return Err(self.bad(
+                    "amount",
+                    "is a floating-point number, which does not hold decimal money exactly",
+                    "keep it as text or as whole minor units; SQLite turns '19.99' in a numeric or decimal column into one",
+                ));
+            }
+            Some(Cell::Blob) => return Err(self.bad("amount", "must be decimal text", "")),
+            None | Some(Cell::Null) => {
+                let name = if self.columns.index.contains_key("amount") { "amount" } else { "amount_minor" };
+                return Err(self.bad(name, "is null", ""));
+            }
+        };
+        minor_from_decimal(&text, exponent).map_err(|error| {
+            self.bad("amount", &format!("cannot be taken: {error}"), "correct the row; nothing is rounded")
+        })
+    }
+
+    /// A lower-case currency code.
+    pub fn currency(&self) -> Result<String, Unusable> {
+        let code = self.text("currency")?.trim().to_ascii_lowercase();
+        if code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            Ok(code)
+        } else {
+            Err(self.bad("currency", "must be a code of three letters, such as usd", ""))
+        }
+    }
+}

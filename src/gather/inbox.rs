@@ -1,0 +1,163 @@
+//! The inbox: the rows of the team's `inbox.sql` become facts, and single bodies are read on demand.
+
+use super::columns::{Columns, Contract, RowReader};
+use super::source::{ALL_TIME, FILTER_IDS, FactSink, Source, windowed};
+use super::statement::Statement;
+use crate::config::{Settings, Unusable, shown};
+use crate::record::{Fact, InboxEvent, InboxStatus, Scope, Window};
+use anyhow::{Context, Result};
+use futures_util::TryStreamExt;
+use sqlx::{AssertSqlSafe, Row};
+use std::collections::BTreeSet;
+
+const BINDS: [&str; 2] = ["from_us", "until_us"];
+const BODY_BINDS: [&str; 4] = ["provider", "account", "mode", "event_id"];
+const INBOX: Contract = Contract {
+    required: &["provider", "account", "mode", "event_id", "event_type", "received_at_us", "status"],
+    one_of: &[],
+    optional: &["body_sha256"],
+    row_id: "event_id",
+};
+const BODY: Contract = Contract { required: &["body"], one_of: &[], optional: &[], row_id: "event_id" };
+
+/// The inbox, open and checked against its contract.
+#[derive(Debug)]
+pub struct Inbox {
+    source: Source,
+    events: (Statement, Columns),
+    body: (Statement, Columns),
+}
+
+impl Inbox {
+    /// Opens the inbox and checks its statements; `None` where the team has none.
+    ///
+    /// # Errors
+    /// [`Unusable`] when a statement or its columns do not keep the contract.
+    pub async fn open(settings: &Settings) -> Result<Option<Self>> {
+        let Some(source) = Source::open(&settings.inbox, &settings.store_url, "[inbox] url").await? else {
+            return Ok(None);
+        };
+        let folder = &settings.local.queries;
+        let events = source.statement(folder, "inbox.sql", &BINDS, &INBOX).await?;
+        let body = source.statement(folder, "inbox_body.sql", &BODY_BINDS, &BODY).await?;
+        Ok(Some(Self { source, events, body }))
+    }
+
+    /// Events received in `window`; answers how many rows there were.
+    ///
+    /// # Errors
+    /// [`Unusable`] when a row does not keep the contract or a status word is unknown; else when reading or
+    /// the sink fails.
+    pub async fn events(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
+        self.read(self.events.0.sql().to_owned(), window, &[], sink).await
+    }
+
+    /// Events of all time with one of these ids.
+    ///
+    /// # Errors
+    /// As [`Self::events`].
+    pub async fn events_of(
+        &self,
+        scope: &Scope,
+        event_ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let ids: Vec<&str> = event_ids.iter().map(String::as_str).collect();
+        let mut count = 0;
+        let mut in_scope = |fact: Fact| {
+            if matches!(&fact, Fact::InboxEvent(event) if event.scope == *scope) {
+                count += 1;
+                sink(fact)?;
+            }
+            Ok(())
+        };
+        for batch in ids.chunks(FILTER_IDS) {
+            let sql = self.events.0.filtered("event_id", batch.len());
+            self.read(sql, ALL_TIME, batch, &mut in_scope).await?;
+        }
+        Ok(count)
+    }
+
+    /// The bytes of one event as received; `None` where they are no longer kept.
+    ///
+    /// # Errors
+    /// When reading fails.
+    pub async fn body(&self, scope: &Scope, event_id: &str) -> Result<Option<Vec<u8>>> {
+        let statement = &self.body.0;
+        let mut query = sqlx::query(AssertSqlSafe(statement.sql().to_owned()));
+        for bind in &statement.binds {
+            query = query.bind(match *bind {
+                "provider" => scope.provider.to_string(),
+                "account" => scope.account.to_string(),
+                "mode" => scope.mode.to_string(),
+                _ => event_id.to_owned(),
+            });
+        }
+        let row = query.fetch_optional(self.source.pool()).await;
+        let row = row.with_context(|| format!("read the body of {event_id} with {}", statement.file))?;
+        let Some(row) = row else { return Ok(None) };
+        row.try_get_unchecked("body").with_context(|| format!("read the body of {event_id}"))
+    }
+
+    async fn read(&self, sql: String, window: Window, ids: &[&str], sink: FactSink<'_>) -> Result<u64> {
+        let (statement, columns) = &self.events;
+        let mut query = windowed(sql, statement, window);
+        for id in ids {
+            query = query.bind((*id).to_owned());
+        }
+        let mut rows = query.fetch(self.source.pool());
+        let mut unknown = BTreeSet::new();
+        let mut number = 0;
+        while let Some(row) = rows.try_next().await.with_context(|| format!("read {}", statement.file))? {
+            number += 1;
+            match event(&columns.row(&row, number))? {
+                Ok(event) => sink(Fact::InboxEvent(event))?,
+                Err(word) => {
+                    unknown.insert(word);
+                }
+            }
+        }
+        refuse_unknown(&statement.file, &unknown)?;
+        Ok(number)
+    }
+}
+
+/// An event, or the status word that is not known.
+fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
+    let event_id = row.key("event_id")?;
+    let word = row.key("status")?;
+    let Some(status) = status(&word) else { return Ok(Err(word)) };
+    Ok(Ok(InboxEvent {
+        scope: row.scope()?,
+        event_id,
+        event_type: row.key("event_type")?,
+        received_at_us: row.instant("received_at_us")?,
+        status,
+        body_sha256: row.text("body_sha256")?.to_ascii_lowercase(),
+    }))
+}
+
+/// Our words, and those that inboxes commonly use.
+fn status(word: &str) -> Option<InboxStatus> {
+    Some(match word.trim().to_ascii_lowercase().as_str() {
+        "received" | "pending" | "new" | "queued" | "unprocessed" | "processing" => InboxStatus::Received,
+        "applied" | "processed" | "done" | "completed" | "succeeded" | "success" => InboxStatus::Applied,
+        "superseded" => InboxStatus::Superseded,
+        "ignored" | "skipped" => InboxStatus::Ignored,
+        "parked" | "deferred" => InboxStatus::Parked,
+        "dead" | "dead_letter" | "failed" | "error" | "errored" => InboxStatus::Dead,
+        _ => return None,
+    })
+}
+
+fn refuse_unknown(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
+    if words.is_empty() {
+        return Ok(());
+    }
+    let listed: Vec<String> = words.iter().take(50).map(|word| shown(word)).collect();
+    let known = InboxStatus::ALL.map(InboxStatus::as_str).join(", ");
+    Err(Unusable::new(
+        format!("{file}: no processing status is known for {}", listed.join(", ")),
+        format!("give one of {known} with a case expression in the select"),
+    ))
+}

@@ -1,0 +1,340 @@
+//! Local books: the rows of the team's `effects.sql` and `states.sql` become facts.
+//!
+//! Rows are streamed in batches and handed on, so memory does not grow with the books. A row that the
+//! contract does not allow stops the run (exit 78) and is named; it is never skipped or repaired.
+
+use super::columns::{Columns, Contract, RowReader};
+use super::dialect::Dialect;
+use super::source::{ALL_TIME, BATCH_ROWS, FILTER_IDS, FactSink, Source, windowed};
+use super::statement::Statement;
+use crate::config::{Settings, Unusable, shown, suggestion};
+use crate::record::{EffectKind, Fact, LocalEffect, LocalState, Scope, Status, Window};
+use crate::store::{AliasTarget, Store, known_as, resolve};
+use anyhow::{Context, Result};
+use futures_util::TryStreamExt;
+use std::collections::{BTreeMap, BTreeSet};
+
+const BINDS: [&str; 2] = ["from_us", "until_us"];
+const EFFECTS: Contract = Contract {
+    required: &[
+        "effect_id",
+        "provider",
+        "account",
+        "mode",
+        "object_id",
+        "kind",
+        "currency",
+        "applied_at_us",
+        "event_id",
+        "corrects_effect_id",
+    ],
+    one_of: &["amount_minor", "amount"],
+    optional: &[],
+    row_id: "effect_id",
+};
+const STATES: Contract = Contract {
+    required: &["provider", "account", "mode", "object_id", "status", "refunded_minor", "updated_at_us"],
+    one_of: &[],
+    optional: &["changed_by"],
+    row_id: "object_id",
+};
+
+/// Words that an error lists.
+const WORDS_MAX: usize = 50;
+
+/// The local side, open and checked against its contract.
+#[derive(Debug)]
+pub struct LocalBooks {
+    source: Source,
+    store: Store,
+    effects: (Statement, Columns),
+    states: (Statement, Columns),
+    status_map: BTreeMap<String, Status>,
+    dialect: Dialect,
+    window: Window,
+}
+
+#[derive(Clone, Copy)]
+enum Relation {
+    Effects,
+    States,
+}
+
+impl LocalBooks {
+    /// Opens the local side and checks both statements; `None` where the team has none. `window` is the
+    /// run's: it decides `in_window`.
+    ///
+    /// # Errors
+    /// [`Unusable`] when a statement or its columns do not keep the contract.
+    pub async fn open(
+        settings: &Settings,
+        store: &Store,
+        dialect: Dialect,
+        window: Window,
+    ) -> Result<Option<Self>> {
+        let local = &settings.local;
+        let Some(source) = Source::open(&local.side, &settings.store_url, "[local] url").await? else {
+            return Ok(None);
+        };
+        let effects = source.statement(&local.queries, "effects.sql", &BINDS, &EFFECTS).await?;
+        let states = source.statement(&local.queries, "states.sql", &BINDS, &STATES).await?;
+        Ok(Some(Self {
+            source,
+            store: store.clone(),
+            effects,
+            states,
+            status_map: local.status_map.clone(),
+            dialect,
+            window,
+        }))
+    }
+
+    /// Effects booked in `window`; answers how many rows there were.
+    ///
+    /// # Errors
+    /// [`Unusable`] when a row does not keep the contract; else when reading or the sink fails.
+    pub async fn effects(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
+        let sql = self.effects.0.sql().to_owned();
+        self.read(Relation::Effects, sql, window, &[], sink).await
+    }
+
+    /// Statuses changed in `window`; answers how many rows there were.
+    ///
+    /// # Errors
+    /// [`Unusable`] when a row does not keep the contract, or words are not mapped: all of them are named.
+    pub async fn states(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
+        let sql = self.states.0.sql().to_owned();
+        self.read(Relation::States, sql, window, &[], sink).await
+    }
+
+    /// Effects of all time whose row carries one of `ids`, or another id of the same payment.
+    ///
+    /// # Errors
+    /// As [`Self::effects`].
+    pub async fn effects_of(&self, scope: &Scope, ids: &BTreeSet<String>, sink: FactSink<'_>) -> Result<u64> {
+        let ids = known_as(&self.store, scope, ids).await?;
+        self.read_filtered(Relation::Effects, "object_id", scope, &ids, sink).await
+    }
+
+    /// Effects of all time whose row names one of these events.
+    ///
+    /// # Errors
+    /// As [`Self::effects`].
+    pub async fn effects_of_events(
+        &self,
+        scope: &Scope,
+        event_ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        self.read_filtered(Relation::Effects, "event_id", scope, event_ids, sink).await
+    }
+
+    /// Statuses of all time whose row carries one of `ids`, or another id of the same payment.
+    ///
+    /// # Errors
+    /// As [`Self::states`].
+    pub async fn states_of(&self, scope: &Scope, ids: &BTreeSet<String>, sink: FactSink<'_>) -> Result<u64> {
+        let ids = known_as(&self.store, scope, ids).await?;
+        self.read_filtered(Relation::States, "object_id", scope, &ids, sink).await
+    }
+
+    fn of(&self, relation: Relation) -> &(Statement, Columns) {
+        match relation {
+            Relation::Effects => &self.effects,
+            Relation::States => &self.states,
+        }
+    }
+
+    async fn read_filtered(
+        &self,
+        relation: Relation,
+        column: &str,
+        scope: &Scope,
+        ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let mut count = 0;
+        // The filter knows no scope, and an id may be used in more than one.
+        let mut in_scope = |fact: Fact| {
+            let is_same = match &fact {
+                Fact::LocalEffect(effect) => effect.scope == *scope,
+                Fact::LocalState(state) => state.scope == *scope,
+                _ => false,
+            };
+            if is_same {
+                count += 1;
+                sink(fact)?;
+            }
+            Ok(())
+        };
+        for batch in ids.chunks(FILTER_IDS) {
+            let sql = self.of(relation).0.filtered(column, batch.len());
+            self.read(relation, sql, ALL_TIME, batch, &mut in_scope).await?;
+        }
+        Ok(count)
+    }
+
+    async fn read(
+        &self,
+        relation: Relation,
+        sql: String,
+        window: Window,
+        ids: &[&str],
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let (statement, columns) = self.of(relation);
+        let mut query = windowed(sql, statement, window);
+        for id in ids {
+            query = query.bind((*id).to_owned());
+        }
+        let mut rows = query.fetch(self.source.pool());
+        let mut unmapped = BTreeSet::new();
+        let mut batch = Vec::with_capacity(BATCH_ROWS);
+        let mut number = 0;
+        while let Some(row) = rows.try_next().await.with_context(|| format!("read {}", statement.file))? {
+            number += 1;
+            let row = columns.row(&row, number);
+            match relation {
+                Relation::Effects => batch.push(Fact::LocalEffect(self.effect(&row)?)),
+                Relation::States => match self.state(&row)? {
+                    Ok(state) => batch.push(Fact::LocalState(state)),
+                    // Read on, so that one error names all words.
+                    Err(word) => {
+                        unmapped.insert(word);
+                    }
+                },
+            }
+            if batch.len() == BATCH_ROWS {
+                self.emit(&mut batch, sink).await?;
+            }
+        }
+        self.emit(&mut batch, sink).await?;
+        refuse_unmapped(&statement.file, &unmapped)?;
+        Ok(number)
+    }
+
+    /// Resolves the ids of a batch and hands it on.
+    async fn emit(&self, batch: &mut Vec<Fact>, sink: FactSink<'_>) -> Result<()> {
+        let mut ids: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
+        for fact in batch.iter() {
+            if let Some((scope, id)) = named(fact) {
+                ids.entry(scope.clone()).or_default().insert(id.to_owned());
+            }
+        }
+        let mut known = BTreeMap::new();
+        for (scope, ids) in ids {
+            let found = resolve(&self.store, &scope, &ids).await?;
+            known.insert(scope, found);
+        }
+        for mut fact in batch.drain(..) {
+            match &mut fact {
+                Fact::LocalEffect(effect) => {
+                    let found = known.get(&effect.scope).and_then(|ids| ids.get(&effect.object_id));
+                    if let Some(AliasTarget { root_id: root, is_part }) = found {
+                        effect.root_id.clone_from(root);
+                        let is_anchor = *is_part || (self.dialect.is_anchor)(effect.kind, &effect.object_id);
+                        if !is_anchor {
+                            // It names the payment as a whole, by whichever of its ids.
+                            effect.object_id.clone_from(root);
+                        }
+                    }
+                }
+                Fact::LocalState(state) => {
+                    let found = known.get(&state.scope).and_then(|ids| ids.get(&state.object_id));
+                    if let Some(target) = found {
+                        state.root_id.clone_from(&target.root_id);
+                    }
+                }
+                _ => {}
+            }
+            sink(fact)?;
+        }
+        Ok(())
+    }
+
+    fn effect(&self, row: &RowReader<'_>) -> Result<LocalEffect, Unusable> {
+        let effect_id = row.key("effect_id")?;
+        let object_id = row.key("object_id")?;
+        let word = row.key("kind")?;
+        let kind = word.parse::<EffectKind>().map_err(|()| {
+            let known = EffectKind::ALL.map(EffectKind::as_str);
+            row.bad(
+                "kind",
+                &format!("is {}, which is no kind of effect", shown(&word)),
+                suggestion(&word, &known),
+            )
+        })?;
+        let currency = row.currency()?;
+        let amount_minor = row.amount((self.dialect.exponent)(&currency))?;
+        let corrects_effect_id = row.text("corrects_effect_id")?;
+        if amount_minor < 0 && corrects_effect_id.is_empty() {
+            return Err(row.bad(
+                "amount",
+                "is negative, and the row undoes no other",
+                "amounts are magnitudes and the kind gives the direction; name the undone row in corrects_effect_id",
+            ));
+        }
+        let applied_at_us = row.instant("applied_at_us")?;
+        Ok(LocalEffect {
+            scope: row.scope()?,
+            root_id: object_id.clone(),
+            object_id,
+            effect_id,
+            kind,
+            amount_minor,
+            currency,
+            applied_at_us,
+            event_id: row.text("event_id")?,
+            corrects_effect_id,
+            in_window: self.window.contains(applied_at_us),
+        })
+    }
+
+    /// A status row, or the word that nothing maps.
+    fn state(&self, row: &RowReader<'_>) -> Result<Result<LocalState, String>, Unusable> {
+        let object_id = row.key("object_id")?;
+        let word = row.key("status")?;
+        let Some(status) = self.status(&word) else { return Ok(Err(word)) };
+        let refunded_minor = row.integer("refunded_minor")?;
+        if refunded_minor.is_some_and(|minor| minor < 0) {
+            return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));
+        }
+        Ok(Ok(LocalState {
+            scope: row.scope()?,
+            root_id: object_id.clone(),
+            object_id,
+            status,
+            refunded_minor,
+            updated_at_us: row.instant("updated_at_us")?,
+            changed_by: row.text("changed_by")?,
+        }))
+    }
+
+    /// The team's map first, then our own words.
+    fn status(&self, word: &str) -> Option<Status> {
+        self.status_map.get(word).copied().or_else(|| word.parse().ok())
+    }
+}
+
+fn named(fact: &Fact) -> Option<(&Scope, &str)> {
+    match fact {
+        Fact::LocalEffect(effect) => Some((&effect.scope, &effect.object_id)),
+        Fact::LocalState(state) => Some((&state.scope, &state.object_id)),
+        _ => None,
+    }
+}
+
+fn refuse_unmapped(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
+    if words.is_empty() {
+        return Ok(());
+    }
+    let listed: Vec<String> = words.iter().take(WORDS_MAX).map(|word| shown(word)).collect();
+    let more = words.len().saturating_sub(WORDS_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let known = Status::ALL.map(Status::as_str).join(", ");
+    Err(Unusable::new(
+        format!("{file}: no status is known for {}{more}", listed.join(", ")),
+        format!("map each in [local.status_map] to one of {known}"),
+    ))
+}

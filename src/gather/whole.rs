@@ -1,0 +1,197 @@
+//! Loads groups whole: everything of a payment on all sides and over all time, asking each side for
+//! the very ids before anybody is accused.
+
+use super::{Inbox, LocalBooks, ProviderSide};
+use crate::findings::Group;
+use crate::record::{Fact, InboxEvent, LocalEffect};
+use crate::store;
+use anyhow::Result;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The three sides of one scope. A side that the team does not have is `None`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// Stored records.
+    pub provider: ProviderSide<'a>,
+    /// Local books.
+    pub local: Option<&'a LocalBooks>,
+    /// The inbox.
+    pub inbox: Option<&'a Inbox>,
+}
+
+impl Sides<'_> {
+    /// The groups of these roots, whole, by root.
+    ///
+    /// # Errors
+    /// When a side cannot be read.
+    pub async fn load(&self, roots: &BTreeSet<String>) -> Result<BTreeMap<String, Group>> {
+        let mut groups: BTreeMap<String, Group> =
+            roots.iter().map(|root| (root.clone(), Group::default())).collect();
+        let (facts, aliases) = self.provider.whole_objects(roots).await?;
+        for alias in aliases {
+            if let Some(group) = groups.get_mut(&alias.root_id).filter(|_| alias.is_part) {
+                group.parts.insert(alias.alias_id);
+            }
+        }
+        for fact in facts {
+            put_provider_fact(&mut groups, fact);
+        }
+        self.provider
+            .scan_events(&mut |fact| {
+                put_provider_fact(&mut groups, fact);
+                Ok(())
+            })
+            .await?;
+        self.add_local(roots, &mut groups).await?;
+        self.add_foreign_events(&mut groups).await?;
+        self.add_inbox(&mut groups).await?;
+        Ok(groups)
+    }
+
+    /// Local rows of the groups' ids over all time, and rows elsewhere that name one of their events.
+    async fn add_local(&self, roots: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
+        let Some(local) = self.local else { return Ok(()) };
+        let reading = self.provider.reading;
+        let mut effects: BTreeMap<String, LocalEffect> = BTreeMap::new();
+        let mut keep_effect = |fact: Fact| {
+            if let Fact::LocalEffect(effect) = fact
+                && reading.effects.contains(&effect.kind)
+            {
+                effects.insert(effect.effect_id.clone(), effect);
+            }
+            Ok(())
+        };
+        local.effects_of(&reading.scope, roots, &mut keep_effect).await?;
+        let mut roots_of_event: BTreeMap<String, String> = BTreeMap::new();
+        for (root, group) in groups.iter() {
+            for event in &group.provider_events {
+                roots_of_event.insert(event.event_id.clone(), root.clone());
+            }
+        }
+        let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
+        local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
+        for effect in effects.into_values() {
+            let named = roots_of_event.get(&effect.event_id);
+            if let Some(group) =
+                named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root))
+            {
+                group.local_effects.push(effect.clone());
+            }
+            if let Some(group) = groups.get_mut(&effect.root_id) {
+                group.local_effects.push(effect);
+            }
+        }
+        let mut keep_state = |fact: Fact| {
+            if let Fact::LocalState(state) = fact
+                && let Some(group) = groups.get_mut(&state.root_id)
+                && !group.local_states.contains(&state)
+            {
+                group.local_states.push(state);
+            }
+            Ok(())
+        };
+        local.states_of(&reading.scope, roots, &mut keep_state).await?;
+        Ok(())
+    }
+
+    /// Events of other groups that a row of a group names: the row may be booked on the wrong object.
+    async fn add_foreign_events(&self, groups: &mut BTreeMap<String, Group>) -> Result<()> {
+        let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (root, group) in groups.iter() {
+            let known: BTreeSet<&String> =
+                group.provider_events.iter().map(|event| &event.event_id).collect();
+            let own_rows =
+                group.local_effects.iter().filter(|row| row.root_id == *root && !row.event_id.is_empty());
+            for row in own_rows.filter(|row| !known.contains(&row.event_id)) {
+                named.entry(row.event_id.clone()).or_default().push(root.clone());
+            }
+        }
+        let ids: BTreeSet<String> = named.keys().cloned().collect();
+        for event in self.provider.events_by_id(&ids).await? {
+            for root in named.get(&event.event_id).into_iter().flatten() {
+                if let Some(group) = groups.get_mut(root) {
+                    group.provider_events.push(event.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Inbox rows of every event that the groups hold.
+    async fn add_inbox(&self, groups: &mut BTreeMap<String, Group>) -> Result<()> {
+        let Some(inbox) = self.inbox else { return Ok(()) };
+        let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (root, group) in groups.iter() {
+            for event in &group.provider_events {
+                holders.entry(event.event_id.clone()).or_default().push(root.clone());
+            }
+        }
+        let ids: BTreeSet<String> = holders.keys().cloned().collect();
+        let mut rows: Vec<InboxEvent> = Vec::new();
+        inbox
+            .events_of(&self.provider.reading.scope, &ids, &mut |fact| {
+                if let Fact::InboxEvent(row) = fact {
+                    rows.push(row);
+                }
+                Ok(())
+            })
+            .await?;
+        for row in rows {
+            for root in holders.get(&row.event_id).into_iter().flatten() {
+                if let Some(group) = groups.get_mut(root) {
+                    group.inbox_events.push(row.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn put_provider_fact(groups: &mut BTreeMap<String, Group>, fact: Fact) {
+    match fact {
+        Fact::ProviderEvent(event) => {
+            if let Some(group) = groups.get_mut(&event.root_id) {
+                group.provider_events.push(event);
+            }
+        }
+        Fact::ProviderEffect(effect) => {
+            if let Some(group) = groups.get_mut(&effect.root_id) {
+                group.provider_effects.push(effect);
+            }
+        }
+        Fact::ProviderState(state) => {
+            if let Some(group) = groups.get_mut(&state.root_id) {
+                group.provider_states.push(state);
+            }
+        }
+        Fact::Note(note) => {
+            if let Some(group) = groups.get_mut(&note.root_id) {
+                group.notes.push(note);
+            }
+        }
+        Fact::InboxEvent(_) | Fact::LocalEffect(_) | Fact::LocalState(_) | Fact::Alias(_) => {}
+    }
+}
+
+/// Ids that a group's local rows carry and that no record of the provider stands behind.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn ids_without_record(
+    sides: &Sides<'_>,
+    groups: &BTreeMap<String, Group>,
+) -> Result<BTreeSet<String>> {
+    let mut ids: BTreeSet<String> = BTreeSet::new();
+    for (root, group) in groups {
+        let has = |row: &LocalEffect| group.provider_effects.iter().any(|effect| effect.kind == row.kind);
+        let lonely = group.local_effects.iter().filter(|row| row.root_id == *root && !has(row));
+        ids.extend(lonely.map(|row| row.object_id.clone()));
+        if group.provider_states.is_empty() {
+            ids.extend(group.local_states.iter().map(|state| state.object_id.clone()));
+        }
+    }
+    let scope = &sides.provider.reading.scope;
+    let targets = store::aliases_of_roots(sides.provider.store, scope, &ids).await?;
+    ids.extend(targets.into_iter().map(|alias| alias.alias_id));
+    Ok(ids)
+}

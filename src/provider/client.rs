@@ -1,0 +1,320 @@
+//! The provider's HTTP API: one GET with its retries, under the account's limiter.
+//!
+//! Only GET is ever sent. The one thing to get right: a 429 has two meanings. With `lock_timeout` one
+//! object is busy and only that request waits; otherwise the rate is too high and everybody waits.
+
+use super::answer::{Answer, Verdict, judge};
+use super::fetch_error::FetchError;
+use super::limit::{Exceeded, Limiter};
+use super::stripe::API_VERSION;
+use super::timing::Timing;
+use super::wait::{Backoff, wait_before_retry};
+use crate::config::{LimitSettings, ProviderSettings, Secret};
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A page has at most 100 records; none of Stripe's comes near 300 KiB.
+const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
+/// A refusal for the rate says nothing about the request, so it may be met more often than a failure.
+const REFUSALS_PER_ATTEMPT: u32 = 4;
+/// Assumed until the first answers are measured.
+const LATENCY_US_ASSUMED: u64 = 300_000;
+
+/// A provider's API. Cheap to clone; clones share limits, budget and counts.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    http: reqwest::Client,
+    base_url: String,
+    api_key: Secret,
+    requests_per_second: u32,
+    account_requests_per_second: u32,
+    attempts_max: u32,
+    run_budget: Duration,
+    timing: Timing,
+    backoff: Backoff,
+    limiters: Mutex<BTreeMap<String, Arc<Limiter>>>,
+    objects_asked: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    requests: AtomicU64,
+    refusals: AtomicU64,
+    latency_us: AtomicU64,
+    random: RandomState,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client whose run budget starts now.
+    ///
+    /// # Errors
+    /// When the system's root certificates cannot be read.
+    pub fn new(provider: &ProviderSettings, limits: &LimitSettings) -> Result<Self> {
+        Self::with_timing(provider, limits, Timing::real(), Backoff::DEFAULT)
+    }
+
+    /// A client with another clock and other waits.
+    ///
+    /// # Errors
+    /// When the system's root certificates cannot be read.
+    pub fn with_timing(
+        provider: &ProviderSettings,
+        limits: &LimitSettings,
+        timing: Timing,
+        backoff: Backoff,
+    ) -> Result<Self> {
+        let inner = Inner {
+            http: http_client(&provider.base_url).context("prepare secure connections")?,
+            base_url: provider.base_url.trim_end_matches('/').to_owned(),
+            api_key: provider.api_key.clone(),
+            requests_per_second: provider.requests_per_second,
+            account_requests_per_second: provider.account_requests_per_second,
+            attempts_max: limits.attempts_max.max(1),
+            run_budget: limits.run_budget,
+            timing,
+            backoff,
+            limiters: Mutex::default(),
+            objects_asked: Mutex::default(),
+            requests: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
+            latency_us: AtomicU64::new(LATENCY_US_ASSUMED),
+            random: RandomState::new(),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// GETs `path_and_query` (begins with `/`) as `account` (`""` is the platform account) under the limit of
+    /// `endpoint`. The body is valid JSON.
+    ///
+    /// # Errors
+    /// See [`FetchError`]; what may pass is tried again first, within the attempts and the run's budget.
+    pub async fn get(
+        &self,
+        endpoint: &str,
+        path_and_query: &str,
+        account: &str,
+    ) -> Result<Vec<u8>, FetchError> {
+        let request = Request { endpoint, path_and_query, account };
+        let limiter = self.limiter(account);
+        let (mut failures, mut refusals) = (0, 0);
+        loop {
+            self.check_budget(&request, Duration::ZERO)?;
+            let permit = limiter.ready(endpoint).await;
+            self.check_budget(&request, Duration::ZERO)?;
+            let answer = self.send(&request).await;
+            let (why, retry_after) = match judge(answer, &request.what()) {
+                Verdict::Done(body) => return Ok(body),
+                Verdict::Stop(error) => return Err(error),
+                Verdict::Retry { why, retry_after } => (why, retry_after),
+                Verdict::SlowDown { exceeded, retry_after } => {
+                    refusals += 1;
+                    self.inner.refusals.fetch_add(1, Ordering::Relaxed);
+                    let attempts_max = self.inner.attempts_max.saturating_mul(REFUSALS_PER_ATTEMPT);
+                    if refusals >= attempts_max {
+                        return Err(FetchError::RateLimited { what: request.what(), attempts: refusals });
+                    }
+                    let wait = self.wait(&request, retry_after.as_deref(), refusals)?;
+                    limiter.refused(endpoint, permit, exceeded.unwrap_or(Exceeded::Endpoint), wait);
+                    if exceeded.is_none() {
+                        self.inner.timing.sleep(wait).await;
+                    }
+                    continue;
+                }
+            };
+            failures += 1;
+            if failures >= self.inner.attempts_max {
+                return Err(why.into_error(request.what(), failures));
+            }
+            let wait = self.wait(&request, retry_after.as_deref(), failures)?;
+            tracing::debug!(what = request.what(), failures, ?wait, "asking again");
+            self.inner.timing.sleep(wait).await;
+        }
+    }
+
+    /// Like [`Self::get`] for a single object: at most one request for it at a time.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn get_object(
+        &self,
+        endpoint: &str,
+        path_and_query: &str,
+        account: &str,
+    ) -> Result<Vec<u8>, FetchError> {
+        let path = path_and_query.split('?').next().unwrap_or_default();
+        let key = format!("{account} {path}");
+        let object = {
+            let mut asked = self.inner.objects_asked.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(asked.entry(key.clone()).or_default())
+        };
+        let turn = object.lock().await;
+        let result = self.get(endpoint, path_and_query, account).await;
+        drop(turn);
+        let mut asked = self.inner.objects_asked.lock().unwrap_or_else(PoisonError::into_inner);
+        if Arc::strong_count(&object) <= 2 {
+            asked.remove(&key);
+        }
+        result
+    }
+
+    /// Requests sent so far, retries included.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.inner.requests.load(Ordering::Relaxed)
+    }
+
+    /// Requests refused for their rate (429) so far.
+    #[must_use]
+    pub fn refusals(&self) -> u64 {
+        self.inner.refusals.load(Ordering::Relaxed)
+    }
+
+    /// How long an answer takes lately, without the wait for its turn.
+    #[must_use]
+    pub fn latency(&self) -> Duration {
+        Duration::from_micros(self.inner.latency_us.load(Ordering::Relaxed))
+    }
+
+    /// The clock that this client runs on.
+    #[must_use]
+    pub fn timing(&self) -> &Timing {
+        &self.inner.timing
+    }
+
+    fn limiter(&self, account: &str) -> Arc<Limiter> {
+        let mut limiters = self.inner.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(limiter) = limiters.get(account) {
+            return Arc::clone(limiter);
+        }
+        let inner = &self.inner;
+        let limiter = Arc::new(Limiter::new(
+            inner.requests_per_second,
+            inner.account_requests_per_second,
+            inner.timing.clone(),
+        ));
+        limiters.insert(account.to_owned(), Arc::clone(&limiter));
+        limiter
+    }
+
+    fn wait(
+        &self,
+        request: &Request<'_>,
+        retry_after: Option<&str>,
+        attempt: u32,
+    ) -> Result<Duration, FetchError> {
+        let inner = &self.inner;
+        let mut random = inner.random.build_hasher();
+        random.write_u64(inner.requests.load(Ordering::Relaxed));
+        random.write(request.path_and_query.as_bytes());
+        let now_us = inner.timing.now_us();
+        let wait = wait_before_retry(retry_after, attempt, now_us, random.finish(), inner.backoff);
+        self.check_budget(request, wait)?;
+        Ok(wait)
+    }
+
+    fn check_budget(&self, request: &Request<'_>, wait: Duration) -> Result<(), FetchError> {
+        let left = self.inner.run_budget.saturating_sub(self.inner.timing.elapsed());
+        if left.is_zero() || wait >= left {
+            return Err(FetchError::Budget { what: request.what(), wait, left });
+        }
+        Ok(())
+    }
+
+    async fn send(&self, request: &Request<'_>) -> Result<Answer, reqwest::Error> {
+        let inner = &self.inner;
+        let url = format!("{}{}", inner.base_url, request.path_and_query);
+        let mut builder = inner
+            .http
+            .get(url)
+            .bearer_auth(inner.api_key.reveal())
+            .header("stripe-version", API_VERSION)
+            .header("accept", "application/json");
+        if !request.account.is_empty() {
+            builder = builder.header("stripe-account", request.account);
+        }
+        inner.requests.fetch_add(1, Ordering::Relaxed);
+        let started = inner.timing.elapsed();
+        let response = builder.send().await?;
+        let answer = Answer::read(response, BODY_BYTES_MAX).await;
+        self.note_latency(inner.timing.elapsed().saturating_sub(started));
+        answer
+    }
+
+    fn note_latency(&self, latest: Duration) {
+        let latest = u64::try_from(latest.as_micros()).unwrap_or(u64::MAX);
+        let before = self.inner.latency_us.load(Ordering::Relaxed);
+        let after = (before.saturating_mul(7).saturating_add(latest)) / 8;
+        self.inner.latency_us.store(after, Ordering::Relaxed);
+    }
+}
+
+/// One request, for its error texts.
+struct Request<'a> {
+    endpoint: &'a str,
+    path_and_query: &'a str,
+    account: &'a str,
+}
+
+impl Request<'_> {
+    fn what(&self) -> String {
+        let as_account =
+            if self.account.is_empty() { String::new() } else { format!(" as {}", self.account) };
+        format!("fetch {}: GET {}{as_account}", self.endpoint, self.path_and_query)
+    }
+}
+
+/// Whether a failed connection failed over TLS, and its root cause, without the URL.
+pub(super) fn root_cause(error: &reqwest::Error) -> (bool, String) {
+    let mut cause: &(dyn Error + 'static) = error;
+    let is_tls = names_tls(cause);
+    while let Some(next) = inner_cause(cause) {
+        cause = next;
+    }
+    (is_tls, cause.to_string())
+}
+
+fn names_tls(error: &(dyn Error + 'static)) -> bool {
+    error.is::<rustls::Error>() || inner_cause(error).is_some_and(names_tls)
+}
+
+/// What an error wraps. An `io::Error` hides the error that it was made of from `source`.
+fn inner_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'static)> {
+    match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+        Some(inner) => Some(inner),
+        None => error.source(),
+    }
+}
+
+fn http_client(base_url: &str) -> Result<reqwest::Client> {
+    // Whoever is first installs it; a second call finds it there, which is what is wanted.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("recon/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT)
+        .timeout(REQUEST_TIMEOUT);
+    if !base_url.starts_with("https://") {
+        // Plain HTTP is for loopback: no proxy, and no need of root certificates.
+        builder = builder.no_proxy().tls_certs_only(std::iter::empty());
+    }
+    Ok(builder.build()?)
+}

@@ -1,1 +1,0 @@
-//! Stripe: wire JSON to facts. Pure; wire types stay in this file.

@@ -1,0 +1,166 @@
+//! What the provider's lists returned, read back: bytes as received.
+
+use super::Store;
+use super::batch::{CHUNK_ROWS, repeat_values};
+use crate::record::{Scope, Window};
+use anyhow::{Context, Result};
+use sqlx::Row;
+use std::collections::BTreeSet;
+
+/// One record of one stream.
+#[derive(Clone, Debug)]
+pub struct StoredRecord {
+    /// Stream.
+    pub stream: String,
+    /// The record's id.
+    pub record_id: String,
+    /// Creation at the provider, Unix µs.
+    pub created_us: i64,
+    /// When it was read from the provider, Unix µs; 0 where it was not asked for.
+    pub fetched_at_us: i64,
+    /// Bytes as received.
+    pub body: Vec<u8>,
+}
+
+/// Rows of one page of [`records_page`].
+const PAGE_ROWS: i64 = 2_000;
+
+/// The next page of a stream's records that were created inside the window, in (creation, id) order.
+/// `after` is the last record of the page before; an empty page ends the list.
+///
+/// Pages rather than one long read, so that no read transaction keeps the log from being checkpointed.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn records_page(
+    store: &Store,
+    scope: &Scope,
+    stream: &str,
+    window: Window,
+    after: Option<&StoredRecord>,
+) -> Result<Vec<StoredRecord>> {
+    let (after_us, after_id) =
+        after.map_or((i64::MIN, String::new()), |record| (record.created_us, record.record_id.clone()));
+    let rows = sqlx::query(include_str!("../../queries/store/records_in_window.sql"))
+        .bind(scope.provider.to_string())
+        .bind(scope.account.to_string())
+        .bind(scope.mode.to_string())
+        .bind(stream.to_owned())
+        .bind(window.from_us)
+        .bind(window.until_us)
+        .bind(after_us)
+        .bind(after_id)
+        .bind(PAGE_ROWS)
+        .fetch_all(store.pool())
+        .await
+        .with_context(|| format!("read stored {stream}"))?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        found.push(StoredRecord {
+            stream: stream.to_owned(),
+            record_id: row.try_get("record_id")?,
+            created_us: row.try_get("created_us")?,
+            fetched_at_us: 0,
+            body: row.try_get("body")?,
+        });
+    }
+    Ok(found)
+}
+
+/// Records with these ids in any stream but events, and created outside of `window` where one is
+/// given; in (stream, id) order within each batch.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn records_by_id(
+    store: &Store,
+    scope: &Scope,
+    ids: &BTreeSet<String>,
+    outside: Option<Window>,
+) -> Result<Vec<StoredRecord>> {
+    let outside = outside.unwrap_or(Window { from_us: i64::MIN, until_us: i64::MIN });
+    let mut found = Vec::new();
+    let ids: Vec<&String> = ids.iter().collect();
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/records_by_id.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
+            .bind(scope.provider.to_string())
+            .bind(scope.account.to_string())
+            .bind(scope.mode.to_string())
+            .bind(outside.from_us)
+            .bind(outside.until_us);
+        for id in chunk {
+            query = query.bind((*id).clone());
+        }
+        for row in query.fetch_all(store.pool()).await.context("read stored records by id")? {
+            found.push(StoredRecord {
+                stream: row.try_get("stream")?,
+                record_id: row.try_get("record_id")?,
+                created_us: row.try_get("created_us")?,
+                fetched_at_us: row.try_get("fetched_at_us")?,
+                body: row.try_get("body")?,
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// (id, creation, last read) of stored records in any stream but events, Unix µs.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn record_ages(
+    store: &Store,
+    scope: &Scope,
+    ids: &BTreeSet<String>,
+) -> Result<Vec<(String, i64, i64)>> {
+    let mut found = Vec::new();
+    let ids: Vec<&String> = ids.iter().collect();
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/record_ages.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
+            .bind(scope.provider.to_string())
+            .bind(scope.account.to_string())
+            .bind(scope.mode.to_string());
+        for id in chunk {
+            query = query.bind((*id).clone());
+        }
+        for row in query.fetch_all(store.pool()).await.context("read the age of stored records")? {
+            found.push((
+                row.try_get("record_id")?,
+                row.try_get("created_us")?,
+                row.try_get("fetched_at_us")?,
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// Stored events with these ids, in id order within each batch.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
+    let mut found = Vec::new();
+    let ids: Vec<&String> = ids.iter().collect();
+    for chunk in ids.chunks(CHUNK_ROWS) {
+        let sql = repeat_values(include_str!("../../queries/store/events_by_id.sql"), chunk.len());
+        let mut query = sqlx::query(sql)
+            .bind(scope.provider.to_string())
+            .bind(scope.account.to_string())
+            .bind(scope.mode.to_string());
+        for id in chunk {
+            query = query.bind((*id).clone());
+        }
+        for row in query.fetch_all(store.pool()).await.context("read stored events by id")? {
+            found.push(StoredRecord {
+                stream: "events".to_owned(),
+                record_id: row.try_get("record_id")?,
+                created_us: row.try_get("created_us")?,
+                fetched_at_us: 0,
+                body: row.try_get("body")?,
+            });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,196 @@
+//! Runs and watermarks. A watermark is provider time of finished work: it moves with the end of a run
+//! that saw everything, in the same transaction, and never by the local clock.
+
+use super::Store;
+use super::history::{self, Judged, Seen};
+use crate::findings::Finding;
+use crate::record::{Scope, Window};
+use anyhow::{Context, Result, bail, ensure};
+use sqlx::any::AnyRow;
+use sqlx::{AnyPool, Row};
+use std::collections::BTreeMap;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunOutcome {
+    /// It has not ended: it still runs, or was killed.
+    Started,
+    /// Tied out.
+    Clean,
+    /// It saw everything and found something.
+    Findings,
+    /// It could not see everything.
+    Incomplete,
+}
+
+impl RunOutcome {
+    /// The contract's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Clean => "clean",
+            Self::Findings => "findings",
+            Self::Incomplete => "incomplete",
+        }
+    }
+
+    /// Whether the run saw everything.
+    #[must_use]
+    pub const fn is_success(self) -> bool {
+        matches!(self, Self::Clean | Self::Findings)
+    }
+}
+
+/// One run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Its id.
+    pub run_id: String,
+    /// When it began, Unix µs.
+    pub started_at_us: i64,
+    /// When it ended, Unix µs; `None` while it runs, and for ever if it was killed.
+    pub finished_at_us: Option<i64>,
+    /// The period that it answers for.
+    pub window: Window,
+    /// Finance time zone.
+    pub time_zone: String,
+    /// Date basis.
+    pub basis: String,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Findings.
+    pub findings: u64,
+    /// Its report folder.
+    pub report_dir: String,
+}
+
+/// Records that a run began; its outcome, end and findings are not looked at.
+///
+/// # Errors
+/// When a run of that id began before, or the store cannot be written.
+pub async fn start(store: &Store, run: &Run) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/run_start.sql");
+    let mut tx = store.begin_write().await?;
+    let query = sqlx::query(SQL).bind(&*run.run_id).bind(run.started_at_us).bind(run.window.from_us);
+    let query =
+        query.bind(run.window.until_us).bind(&*run.time_zone).bind(&*run.basis).bind(&*run.report_dir);
+    let row = query.fetch_optional(&mut *tx).await.context("record that the run began")?;
+    ensure!(row.is_some(), "a run with the id {} began before", run.run_id);
+    tx.commit().await.context("record that the run began")
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct End<'a> {
+    /// The run.
+    pub run_id: &'a str,
+    /// Now, Unix µs.
+    pub finished_at_us: i64,
+    /// How it ended.
+    pub outcome: RunOutcome,
+    /// Its findings.
+    pub findings: &'a [Finding],
+    /// What it judged, so that findings that are gone can be cleared.
+    pub judged: &'a Judged,
+    /// Provider time of finished work by account. Not moved unless the run saw everything.
+    pub watermarks: &'a BTreeMap<Scope, i64>,
+}
+
+/// Records a run's end, its findings and its watermarks in one transaction.
+///
+/// # Errors
+/// When the run never began, or the store cannot be written.
+pub async fn finish(store: &Store, end: &End<'_>) -> Result<BTreeMap<String, Seen>> {
+    const FINISH: &str = include_str!("../../queries/store/run_finish.sql");
+    const WATERMARK: &str = include_str!("../../queries/store/watermark_set.sql");
+    let context = || format!("record the end of the run {}", end.run_id);
+    let mut tx = store.begin_write().await?;
+    let judged = end.outcome.is_success().then_some(end.judged);
+    let seen = history::record(&mut tx, end.run_id, end.finished_at_us, end.findings, judged).await?;
+    if end.outcome.is_success() {
+        for (scope, until_us) in end.watermarks {
+            let query =
+                sqlx::query(WATERMARK).bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
+            query.bind(until_us).bind(end.run_id).fetch_optional(&mut *tx).await.with_context(context)?;
+        }
+    }
+    let findings = i64::try_from(end.findings.len())?;
+    let query = sqlx::query(FINISH).bind(end.finished_at_us).bind(end.outcome.as_str()).bind(findings);
+    let row = query.bind(end.run_id).fetch_optional(&mut *tx).await.with_context(context)?;
+    ensure!(row.is_some(), "the run {} never began", end.run_id);
+    tx.commit().await.with_context(context)?;
+    Ok(seen)
+}
+
+/// How far an account is finished, Unix µs of provider time.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn watermark(pool: &AnyPool, scope: &Scope) -> Result<Option<i64>> {
+    const SQL: &str = include_str!("../../queries/store/watermark_read.sql");
+    let query = sqlx::query(SQL).bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
+    let row = query.fetch_optional(pool).await.context("read the watermark")?;
+    Ok(row.map(|row| row.try_get("until_us")).transpose()?)
+}
+
+/// The latest runs, newest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn recent(pool: &AnyPool, count_max: u32) -> Result<Vec<Run>> {
+    const SQL: &str = include_str!("../../queries/store/run_recent.sql");
+    let rows = sqlx::query(SQL).bind(i64::from(count_max)).fetch_all(pool).await.context("read the runs")?;
+    rows.iter().map(run).collect()
+}
+
+/// The run that last saw everything.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn last_success(pool: &AnyPool) -> Result<Option<Run>> {
+    const SQL: &str = include_str!("../../queries/store/run_last_success.sql");
+    let row = sqlx::query(SQL).fetch_optional(pool).await.context("read the last successful run")?;
+    row.as_ref().map(run).transpose()
+}
+
+/// Runs that began at or after an instant and never ended, newest first.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn unfinished(pool: &AnyPool, since_us: i64) -> Result<Vec<Run>> {
+    const SQL: &str = include_str!("../../queries/store/run_unfinished.sql");
+    let rows = sqlx::query(SQL).bind(since_us).fetch_all(pool).await.context("read unfinished runs")?;
+    rows.iter().map(run).collect()
+}
+
+/// One run.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn by_id(pool: &AnyPool, run_id: &str) -> Result<Option<Run>> {
+    const SQL: &str = include_str!("../../queries/store/run_by_id.sql");
+    let row = sqlx::query(SQL).bind(run_id).fetch_optional(pool).await.context("read the run")?;
+    row.as_ref().map(run).transpose()
+}
+
+fn run(row: &AnyRow) -> Result<Run> {
+    let outcome = match row.try_get::<&str, _>("outcome")? {
+        "started" => RunOutcome::Started,
+        "clean" => RunOutcome::Clean,
+        "findings" => RunOutcome::Findings,
+        "incomplete" => RunOutcome::Incomplete,
+        other => bail!("a run has the unknown outcome `{other}`"),
+    };
+    Ok(Run {
+        run_id: row.try_get("run_id")?,
+        started_at_us: row.try_get("started_at_us")?,
+        finished_at_us: row.try_get("finished_at_us")?,
+        window: Window { from_us: row.try_get("from_us")?, until_us: row.try_get("until_us")? },
+        time_zone: row.try_get("time_zone")?,
+        basis: row.try_get("basis")?,
+        outcome,
+        findings: u64::try_from(row.try_get::<i64, _>("findings")?).unwrap_or(0),
+        report_dir: row.try_get("report_dir")?,
+    })
+}

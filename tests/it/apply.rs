@@ -1,0 +1,7 @@
+//! Corrections on real SQLite files: the door, plans, leases, history.
+
+mod books;
+mod concurrency;
+mod door;
+mod history;
+mod plan;

@@ -1,0 +1,227 @@
+//! `recon.toml`: what is accepted, and the one clear line for what is not.
+
+use recon::config::{Accounts, Basis, Locale, Settings, Side, Unusable, parse};
+use recon::findings::Kind;
+use recon::record::{EffectKind, Status};
+use std::path::Path;
+use std::time::Duration;
+
+const PROVIDER: &str = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n";
+
+fn read(text: &str) -> Result<Settings, Unusable> {
+    let environment = |name: &str| (name == "KEY").then(|| "rk_test_key".to_owned());
+    parse(text, Path::new("/etc/recon/recon.toml"), &environment)
+}
+
+/// Settings of a text in which `rest` follows one minimal provider.
+fn with(rest: &str) -> Result<Settings, Unusable> {
+    read(&format!("{PROVIDER}{rest}"))
+}
+
+#[track_caller]
+fn refused(text: &str, message: &str, hint: &str) {
+    let error = read(text).unwrap_err();
+    assert_eq!(error.message, message);
+    assert!(error.hint.contains(hint), "hint: {}", error.hint);
+}
+
+#[test]
+fn everything_but_name_and_key_has_a_default() {
+    let settings = with("").unwrap();
+    let provider = &settings.providers[0];
+    assert_eq!(settings.store_url, "sqlite:/etc/recon/recon.db");
+    assert_eq!(settings.report.dir, Path::new("/etc/recon/reports/out"));
+    assert_eq!(settings.report.time_zone, chrono_tz::Tz::UTC);
+    assert_eq!((settings.report.locale, settings.report.spreadsheet), (Locale::En, false));
+    assert_eq!(settings.report.basis, Basis::Created);
+    assert_eq!(provider.base_url, "https://api.stripe.com");
+    assert_eq!(provider.api_key.reveal(), "rk_test_key");
+    assert_eq!(provider.accounts, Accounts::Named(vec![String::new()]));
+    assert_eq!(provider.mode, "live");
+    assert_eq!((provider.requests_per_second, provider.account_requests_per_second), (20, 80));
+    assert_eq!(provider.settle_delay, Duration::from_mins(5));
+    assert_eq!(provider.effects.len(), 4);
+    assert!(!provider.effects.contains(&EffectKind::Fee));
+    assert_eq!((provider.event_types.as_ref(), provider.intent.as_ref()), (None, None));
+    assert_eq!((&settings.inbox, &settings.local.side), (&Side::Store, &Side::Store));
+    assert_eq!(settings.local.queries, Path::new("/etc/recon/queries/local"));
+    assert!(settings.corrections.auto.is_empty());
+    assert_eq!(settings.corrections.count_max, 500);
+    assert_eq!(settings.compare.memory_bytes_max, 256 << 20);
+    assert!(settings.compare.threads >= 1);
+    assert_eq!(settings.limits.run_budget, Duration::from_hours(2));
+    assert_eq!((settings.limits.ask_count_max, settings.limits.attempts_max), (2_000, 6));
+}
+
+#[test]
+fn a_sandbox_has_the_sandbox_limit() {
+    let settings = with("mode = \"test\"").unwrap();
+    assert_eq!(
+        (settings.providers[0].requests_per_second, settings.providers[0].account_requests_per_second),
+        (20, 20)
+    );
+}
+
+#[test]
+fn the_example_of_the_design_is_read() {
+    let text = r#"
+[store]
+url = "sqlite:recon.db"
+[report]
+dir = "reports/out"
+time_zone = "America/Sao_Paulo"
+locale = "pt-BR"
+spreadsheet = true
+basis = "available"
+[[provider]]
+name = "stripe"
+kind = "stripe"
+base_url = "http://127.0.0.1:8080/"
+api_key = { env = "KEY" }
+webhook_secrets = [{ env = "NOT_SET_HERE" }]
+accounts = ["", "acct_1"]
+mode = "live"
+requests_per_second = 15
+account_requests_per_second = 60
+settle_delay = "10m"
+effects = ["credit", "refund", "fee"]
+event_types = ["charge.succeeded", "charge.refunded"]
+intent = "metadata.order_id"
+[inbox]
+url = "none"
+[local]
+url = "sqlite:../books.db"
+queries = "/srv/queries"
+[local.status_map]
+completed = "paid"
+[corrections]
+auto = ["missed_event"]
+count_max = 10
+minor_max = { USD = 100000, brl = 5 }
+[owners]
+duplicate_effect = "finance"
+[compare]
+memory = "64MiB"
+threads = 3
+[limits]
+run_budget = "90m"
+ask_count_max = 7
+attempts_max = 2
+"#;
+    let settings = read(text).unwrap();
+    let provider = &settings.providers[0];
+    assert_eq!(settings.report.time_zone, chrono_tz::Tz::America__Sao_Paulo);
+    assert_eq!((settings.report.locale, settings.report.spreadsheet), (Locale::PtBr, true));
+    assert_eq!(settings.report.basis, Basis::Available);
+    assert_eq!(provider.base_url, "http://127.0.0.1:8080");
+    assert_eq!(provider.accounts, Accounts::Named(vec![String::new(), "acct_1".to_owned()]));
+    assert_eq!(provider.event_types.as_ref().unwrap().len(), 2);
+    assert_eq!(provider.intent.as_deref(), Some("metadata.order_id"));
+    assert_eq!(settings.inbox, Side::Absent);
+    assert!(
+        matches!(&settings.local.side, Side::Database(url) if url.reveal() == "sqlite:/etc/recon/../books.db")
+    );
+    assert_eq!(settings.local.queries, Path::new("/srv/queries"));
+    assert_eq!(settings.local.status_map["completed"], Status::Paid);
+    assert!(settings.corrections.auto.contains(&Kind::MissedEvent));
+    assert_eq!(settings.corrections.minor_max["usd"], 100_000);
+    assert_eq!(settings.owners[&Kind::DuplicateEffect], "finance");
+    assert_eq!((settings.compare.memory_bytes_max, settings.compare.threads), (64 << 20, 3));
+    assert_eq!(settings.limits.run_budget, Duration::from_mins(90));
+}
+
+#[test]
+fn what_init_writes_is_read() {
+    let environment = |name: &str| (name == "STRIPE_API_KEY").then(|| "key".to_owned());
+    parse(recon::commands::init::CONFIGURATION, Path::new("recon.toml"), &environment).unwrap();
+}
+
+#[test]
+fn an_unknown_setting_names_its_line_and_the_nearest_known_one() {
+    refused(
+        &format!("{PROVIDER}request_per_second = 5\n"),
+        "/etc/recon/recon.toml:4: unknown setting `request_per_second` in [[provider]]",
+        "did you mean `requests_per_second`?",
+    );
+    refused("\n[reports]\n", "/etc/recon/recon.toml:2: unknown setting `reports`", "did you mean `report`?");
+    refused(
+        &format!("{PROVIDER}[owners]\nduplicate_efect = \"x\""),
+        "/etc/recon/recon.toml:5: unknown setting `duplicate_efect` in [owners]",
+        "did you mean `duplicate_effect`?",
+    );
+}
+
+#[test]
+fn c82_a_secret_written_out_is_refused_and_never_repeated() {
+    for form in ["sk_live_", "rk_live_", "whsec_", "plain"] {
+        let secret = format!("{form}{}", "x".repeat(24));
+        let texts = [
+            format!("[[provider]]\nname = \"stripe\"\napi_key = \"{secret}\"\n"),
+            format!("{PROVIDER}webhook_secrets = [\"{secret}\"]\n"),
+            format!("{PROVIDER}[local]\nurl = \"postgres://user:{secret}@host/db\"\n"),
+            format!("{PROVIDER}base_url = \"https://user:{secret}@host\"\n"),
+        ];
+        for text in texts {
+            let error = read(&text).unwrap_err();
+            let shown = format!("{error:?}");
+            assert!(!shown.contains(&secret), "{shown}");
+        }
+    }
+    for place in ["mode = ", "kind = ", "name2 = ", "[report]\ntime_zone = ", "[limits]\nrun_budget = "] {
+        let secret = format!("sk_live_{}", "x".repeat(24));
+        let error = with(&format!("{place}\"{secret}\"\n")).unwrap_err();
+        assert!(!format!("{error:?}").contains(&secret), "{error:?}");
+    }
+    refused(
+        "[[provider]]\nname = \"stripe\"\napi_key = \"abc\"\n",
+        "/etc/recon/recon.toml:3: [[provider]] api_key holds a secret written out, which is refused",
+        "write { env = \"NAME\" } or { file = \"PATH\" }",
+    );
+    let settings = with("").unwrap();
+    assert!(!format!("{settings:?}").contains("rk_test_key"));
+}
+
+#[test]
+fn c80_a_missing_variable_is_named() {
+    refused(
+        "[[provider]]\nname = \"stripe\"\napi_key = { env = \"STRIPE_API_KEY\" }\n",
+        "/etc/recon/recon.toml:3: [[provider]] api_key needs the environment variable STRIPE_API_KEY, which is not set",
+        "cron starts with a bare environment",
+    );
+}
+
+#[test]
+fn a_secret_comes_from_a_file_beside_the_configuration() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("key"), "rk_from_file\n").unwrap();
+    let text = "[[provider]]\nname = \"stripe\"\napi_key = { file = \"key\" }\n";
+    let settings = parse(text, &dir.path().join("recon.toml"), &|_| None).unwrap();
+    assert_eq!(settings.providers[0].api_key.reveal(), "rk_from_file");
+}
+
+#[test]
+fn bad_values_say_what_is_allowed() {
+    let bad = |rest: &str| with(rest).unwrap_err().message;
+    let line4 = "/etc/recon/recon.toml:4: [[provider]]";
+    assert_eq!(bad("requests_per_second = 0"), format!("{line4} requests_per_second must be at least 1"));
+    assert_eq!(bad("requests_per_second = -3"), format!("{line4} requests_per_second must be at least 1"));
+    assert_eq!(
+        bad("requests_per_second = \"20\""),
+        format!("{line4} requests_per_second must be a whole number, and is a string")
+    );
+    assert_eq!(bad("mode = \"production\""), format!("{line4} mode must be \"live\" or \"test\""));
+    assert!(bad("settle_delay = \"5 minutes\"").contains("write it as 90s, 5m, 26h or 3d"));
+    assert!(bad("base_url = \"http://api.stripe.com\"").contains("must be https"));
+    assert!(bad("effects = [\"credits\"]").contains("`credits`, which is no kind of effect"));
+    assert!(bad("accounts = [\"*\", \"\"]").contains("alone"));
+    assert!(bad("kind = \"asaas\"").contains("`asaas` is not known"));
+    assert!(bad("[report]\ntime_zone = \"Brasilia\"").contains("IANA"));
+    assert!(bad("[local.status_map]\ndone = \"payed\"").contains("`payed`, which is no status"));
+    assert!(bad("[corrections]\nauto = [\"orphan_effect\"]").contains("only a person can put right"));
+    assert!(bad("[corrections]\nminor_max = { dollar = 1 }").contains("no currency code"));
+    assert!(bad("[store]\nurl = \"postgres://h/d\"").contains("scheme `postgres`"));
+    assert!(bad("[compare]\nmemory = \"1MiB\"").contains("at least 16MiB"));
+    assert!(bad(PROVIDER).contains("is the name of two providers"));
+    assert!(bad("[report\n").starts_with("/etc/recon/recon.toml:4: not readable as TOML"));
+    assert!(read("").unwrap_err().message.contains("[[provider]] is missing"));
+}
