@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod apply;
+mod cases;
 mod cli;
 mod config;
 mod demo_reading;

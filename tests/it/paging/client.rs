@@ -24,7 +24,7 @@ async fn a_request_carries_version_key_and_account() {
     bench.client.get("things", "/v1/things", "acct_1").await.unwrap();
     let asked = server.asked();
     let header = |at: usize, name: &str| asked[at].headers.get(name).map(|value| value.to_str().unwrap());
-    assert_eq!(header(0, "stripe-version"), Some(recon::provider::STRIPE_VERSION));
+    assert_eq!(header(0, "stripe-version"), Some(recon::provider::stripe::API_VERSION));
     assert_eq!(header(0, "authorization"), Some("Bearer sk_test_never_shown"));
     assert_eq!(header(0, "stripe-account"), None);
     assert_eq!(header(1, "stripe-account"), Some("acct_1"));

@@ -35,6 +35,13 @@ static HOT: LazyLock<(World, BTreeSet<Line>)> = LazyLock::new(|| {
     (world.normalised(), world.lines())
 });
 
+/// What all rules find in a world, on SQLite.
+pub async fn sqlite_lines(world: &World) -> BTreeSet<Line> {
+    let mut connection = sqlite().await;
+    relations::load(&mut connection, world).await;
+    relations::run_all(&mut connection).await
+}
+
 #[track_caller]
 fn assert_same(database: &str, found: &BTreeSet<Line>, expected: &BTreeSet<Line>) {
     let invented: Vec<&Line> = found.difference(expected).take(5).collect();
@@ -48,9 +55,7 @@ fn assert_same(database: &str, found: &BTreeSet<Line>, expected: &BTreeSet<Line>
 #[tokio::test]
 async fn sqlite_finds_what_the_engine_finds() {
     let (world, expected) = &*GENERATED;
-    let mut connection = sqlite().await;
-    relations::load(&mut connection, world).await;
-    assert_same("sqlite", &relations::run_all(&mut connection).await, expected);
+    assert_same("sqlite", &sqlite_lines(world).await, expected);
 }
 
 #[tokio::test]
@@ -71,9 +76,7 @@ const HOT_FACTS: u64 = 100_000;
 async fn a_hot_object_is_judged_alike_on_sqlite() {
     let (world, expected) = &*HOT;
     assert!(expected.iter().any(|line| line.kind == "duplicate_effect" && line.object_id == "ch_booked"));
-    let mut connection = sqlite().await;
-    relations::load(&mut connection, world).await;
-    assert_same("sqlite", &relations::run_all(&mut connection).await, expected);
+    assert_same("sqlite", &sqlite_lines(world).await, expected);
 }
 
 #[tokio::test]
