@@ -5,7 +5,9 @@
 --
 with
 listed as (
-    select distinct provider, account, mode, event_id from provider_event
+    select provider, account, mode, event_id
+    from provider_event
+    group by provider, account, mode, event_id
 )
 select
     'conflicting_event' as kind, '' as cause, held.provider, held.account, held.mode, held.event_id as object_id,

@@ -34,8 +34,8 @@ home as (
 -- Every local row under the object that it counts for; a row that undoes another follows that row.
 placed as (
     select booked.provider, booked.account, booked.mode,
-        coalesce(home.home_root_id, booked.root_id) as root_id,
-        coalesce(home.home_object_id, booked.object_id) as object_id,
+        cast(coalesce(home.home_root_id, booked.root_id) as text) as root_id,
+        cast(coalesce(home.home_object_id, booked.object_id) as text) as object_id,
         booked.kind, booked.currency, booked.in_window, booked.applied_at_us,
         booked.effect_id, booked.corrects_effect_id,
         booked.amount_minor * case when booked.kind in ('credit', 'dispute_reinstated') then 1 else -1 end

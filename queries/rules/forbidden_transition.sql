@@ -36,8 +36,8 @@ home as (
 -- Every local row under the object that it counts for; a row that undoes another follows that row.
 placed as (
     select booked.provider, booked.account, booked.mode,
-        coalesce(home.home_root_id, booked.root_id) as root_id,
-        coalesce(home.home_object_id, booked.object_id) as object_id,
+        cast(coalesce(home.home_root_id, booked.root_id) as text) as root_id,
+        cast(coalesce(home.home_object_id, booked.object_id) as text) as object_id,
         booked.kind, booked.currency, booked.in_window, booked.applied_at_us,
         booked.effect_id, booked.corrects_effect_id,
         booked.amount_minor * case when booked.kind in ('credit', 'dispute_reinstated') then 1 else -1 end
@@ -123,14 +123,15 @@ differing as (
 -- Their local rows. Where a row id is repeated, what undoes it is taken off the latest copy.
 original as (
     select placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id, placed.kind,
-        placed.currency, placed.effect_id, placed.applied_at_us, placed.signed_minor, differing.expected_minor,
+        placed.currency, placed.effect_id, placed.applied_at_us, placed.signed_minor, differing.lines,
+        differing.expected_minor,
         row_number() over (
             partition by placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id,
                 placed.kind, placed.currency, placed.effect_id
             order by placed.applied_at_us desc, placed.signed_minor desc
         ) as copy
     from placed
-    join differing using (provider, account, mode, root_id, object_id, kind)
+    join differing using (provider, account, mode, root_id, object_id, kind, currency)
     where placed.is_astray = 0 and placed.corrects_effect_id = ''
 ),
 undone as (
@@ -143,7 +144,8 @@ undone as (
 -- What is left of each row, and rows that undo one that is not there.
 net as (
     select original.provider, original.account, original.mode, original.root_id, original.object_id,
-        original.kind, original.expected_minor, original.effect_id, original.applied_at_us,
+        original.kind, original.currency, original.lines, original.expected_minor, original.effect_id,
+        original.applied_at_us,
         original.signed_minor as booked_minor,
         original.signed_minor + case when original.copy = 1 then coalesce(undone.signed_minor, 0) else 0 end
             as net_minor
@@ -151,10 +153,10 @@ net as (
     left join undone using (provider, account, mode, root_id, object_id, kind, currency, effect_id)
     union all
     select placed.provider, placed.account, placed.mode, placed.root_id, placed.object_id, placed.kind,
-        differing.expected_minor, placed.effect_id, placed.applied_at_us, placed.signed_minor,
-        placed.signed_minor
+        placed.currency, differing.lines, differing.expected_minor, placed.effect_id, placed.applied_at_us,
+        placed.signed_minor, placed.signed_minor
     from placed
-    join differing using (provider, account, mode, root_id, object_id, kind)
+    join differing using (provider, account, mode, root_id, object_id, kind, currency)
     left join original
         on original.provider = placed.provider and original.account = placed.account
         and original.mode = placed.mode and original.root_id = placed.root_id
@@ -165,7 +167,7 @@ net as (
 ),
 -- Rows with something left, in booking order, with the running total.
 lined_up as (
-    select provider, account, mode, root_id, object_id, kind, expected_minor, net_minor,
+    select provider, account, mode, root_id, object_id, kind, currency, lines, expected_minor, net_minor,
         row_number() over (
             partition by provider, account, mode, root_id, object_id, kind
             order by applied_at_us, effect_id, net_minor, booked_minor
@@ -193,33 +195,46 @@ placed_amount as (
 -- leave out every row after the point where the running total was right, if each of them repeats the amount of
 -- a kept row or the whole amount, or if together they are the whole amount again.
 reading as (
-    select provider, account, mode, root_id, object_id, kind, expected_minor, count(*) as rows_left,
-        sum(net_minor) as found_minor,
+    select provider, account, mode, root_id, object_id, kind, currency, lines, expected_minor,
+        sum(net_minor) as found_minor, count(*) as rows_left, max(right_at) as right_at,
         sum(case when position > first_of_amount then 1 else 0 end) as repeats,
-        sum(case when position > first_of_amount then net_minor else 0 end) as repeated_minor,
-        max(right_at) as right_at,
+        sum(case when position > first_of_amount then 0 else net_minor end) as without_repeats_minor,
         sum(case
             when position > right_at and first_of_amount > right_at and net_minor <> expected_minor
             then 1 else 0
         end) as strangers
     from placed_amount
-    group by provider, account, mode, root_id, object_id, kind, expected_minor
+    group by provider, account, mode, root_id, object_id, kind, currency, lines, expected_minor
 ),
-doubled as (
-    select provider, account, mode, root_id, object_id, kind
+judged_rows as (
+    select reading.*,
+        case
+            when rows_left < 2 or abs(found_minor) <= abs(expected_minor) then 0
+            when repeats > 0 and without_repeats_minor = expected_minor then 1
+            when right_at is null then 0
+            when strangers = 0 or found_minor - expected_minor = expected_minor then 1
+            else 0
+        end as is_doubled
     from reading
-    where rows_left >= 2 and abs(found_minor) > abs(expected_minor)
-        and (
-            (repeats > 0 and found_minor - repeated_minor = expected_minor)
-            or (right_at is not null and (strangers = 0 or found_minor - expected_minor = expected_minor))
-        )
 ),
--- The most that each payment may capture, where the provider says.
+-- Beside each the most that its payment may capture, where the provider says.
 authorised as (
-    select provider, account, mode, root_id, max(authorized_minor) as authorized_minor
-    from provider_state
-    where authorized_minor is not null
-    group by provider, account, mode, root_id
+    select sides.*, max(authorized_minor) over (partition by provider, account, mode, root_id) as captured_max_minor
+    from (
+        select provider, account, mode, root_id, object_id, kind, currency, lines, expected_minor, found_minor,
+            is_doubled, cast(null as bigint) as authorized_minor, 1 as is_unit
+        from judged_rows
+        union all
+        select provider, account, mode, root_id, '', '', '', 0, 0, 0, 0, authorized_minor, 0
+        from provider_state
+    ) as sides
+),
+remaining as (
+    select authorised.*,
+        case when kind = 'credit' and lines >= 2 and found_minor > captured_max_minor then 1 else 0 end
+            as is_above_authorisation
+    from authorised
+    where is_unit = 1 and is_doubled = 0
 ),
 -- The inbox's word on each event. Where it has an event twice the most advanced status counts.
 inbox as (
@@ -257,9 +272,10 @@ expected as (
 ),
 -- Payments with an effect that one side lacks: a status that lags there follows from it.
 explained as (
-    select distinct provider, account, mode, root_id
+    select provider, account, mode, root_id
     from judged_unit
     where verdict in ('misattributed', 'missing', 'orphan')
+    group by provider, account, mode, root_id
 ),
 -- Local statuses of all other payments, beside the provider's.
 judged as (
@@ -293,13 +309,16 @@ moved as (
     group by provider, account, mode, root_id
 ),
 moved_object as (
-    select distinct provider, account, mode, root_id, object_id from provider_effect
+    select provider, account, mode, root_id, object_id
+    from provider_effect
+    group by provider, account, mode, root_id, object_id
 ),
 failed_refund as (
-    select distinct said.provider, said.account, said.mode, said.root_id
+    select said.provider, said.account, said.mode, said.root_id
     from provider_event as said
     left join moved_object using (provider, account, mode, root_id, object_id)
     where said.tracks = 'refund' and said.object_id <> said.root_id and moved_object.object_id is null
+    group by said.provider, said.account, said.mode, said.root_id
 ),
 -- Statuses behind the provider's, or left over from before such a way back. A manual change that is newer
 -- than the provider's word is a person's, and an attempt that the books gave up early is no disagreement.
@@ -379,7 +398,7 @@ step as (
 ),
 -- Payments where the second was booked before a first that had happened by then.
 swapped as (
-    select distinct provider, account, mode, root_id
+    select provider, account, mode, root_id
     from (
         select provider, account, mode, root_id, is_after, first_us,
             max(case when is_after = 0 then first_us end) over (
@@ -390,6 +409,7 @@ swapped as (
         from step
     ) as steps
     where is_after = 1 and latest_first_us > first_us
+    group by provider, account, mode, root_id
 ),
 -- The last booking of a refund or of a dispute's withdrawal that has something left.
 ended as (
@@ -426,17 +446,12 @@ set_back as (
     where went_back = 1
 )
 select
-    'forbidden_transition' as kind, 'capture_exceeds_authorisation' as cause, differing.provider,
-    differing.account, differing.mode, differing.object_id, differing.kind as effect, differing.currency,
-    cast(differing.expected_minor as bigint) as expected_minor,
-    cast(differing.found_minor as bigint) as found_minor,
+    'forbidden_transition' as kind, 'capture_exceeds_authorisation' as cause,
+    provider, account, mode, object_id, kind as effect, currency,
+    cast(expected_minor as bigint) as expected_minor, cast(found_minor as bigint) as found_minor,
     '' as expected_state, '' as found_state
-from differing
-join authorised using (provider, account, mode, root_id)
-left join doubled using (provider, account, mode, root_id, object_id, kind)
-where doubled.kind is null
-    and differing.kind = 'credit' and differing.lines >= 2
-        and differing.found_minor > authorised.authorized_minor
+from remaining
+where is_above_authorisation = 1
 union all
 select
     'forbidden_transition', found_state || '_after_' || expected_state, provider, account, mode, object_id, '', '',

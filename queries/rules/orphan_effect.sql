@@ -35,8 +35,8 @@ home as (
 -- Every local row under the object that it counts for; a row that undoes another follows that row.
 placed as (
     select booked.provider, booked.account, booked.mode,
-        coalesce(home.home_root_id, booked.root_id) as root_id,
-        coalesce(home.home_object_id, booked.object_id) as object_id,
+        cast(coalesce(home.home_root_id, booked.root_id) as text) as root_id,
+        cast(coalesce(home.home_object_id, booked.object_id) as text) as object_id,
         booked.kind, booked.currency, booked.in_window, booked.applied_at_us,
         booked.effect_id, booked.corrects_effect_id,
         booked.amount_minor * case when booked.kind in ('credit', 'dispute_reinstated') then 1 else -1 end
@@ -112,22 +112,27 @@ judged_unit as (
         end as verdict
     from unit
 ),
--- Payments of which the provider has any record.
-known as (
-    select provider, account, mode, root_id from provider_event
-    union
-    select provider, account, mode, root_id from provider_effect
-    union
-    select provider, account, mode, root_id from provider_state
+-- The orphans beside every record that the provider has of any payment.
+record as (
+    select provider, account, mode, root_id, object_id, kind, currency, found_minor, 0 as is_provider
+    from judged_unit
+    where verdict = 'orphan' and found_minor <> 0
+    union all
+    select provider, account, mode, root_id, '', '', '', 0, 1 from provider_event
+    union all
+    select provider, account, mode, root_id, '', '', '', 0, 1 from provider_effect
+    union all
+    select provider, account, mode, root_id, '', '', '', 0, 1 from provider_state
+),
+orphan as (
+    select record.*, max(is_provider) over (partition by provider, account, mode, root_id) as is_known
+    from record
 )
 select
-    'orphan_effect' as kind,
-    case when known.root_id is null then 'object_unknown' else 'effect_unknown' end as cause,
-    judged_unit.provider, judged_unit.account, judged_unit.mode, judged_unit.object_id,
-    judged_unit.kind as effect, judged_unit.currency,
-    cast(0 as bigint) as expected_minor, cast(judged_unit.found_minor as bigint) as found_minor,
+    'orphan_effect' as kind, case when is_known = 1 then 'effect_unknown' else 'object_unknown' end as cause,
+    provider, account, mode, object_id, kind as effect, currency,
+    cast(0 as bigint) as expected_minor, cast(found_minor as bigint) as found_minor,
     '' as expected_state, '' as found_state
-from judged_unit
-left join known using (provider, account, mode, root_id)
-where judged_unit.verdict = 'orphan' and judged_unit.found_minor <> 0
+from orphan
+where is_provider = 0
 order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12;

@@ -35,8 +35,8 @@ home as (
 -- Every local row under the object that it counts for; a row that undoes another follows that row.
 placed as (
     select booked.provider, booked.account, booked.mode,
-        coalesce(home.home_root_id, booked.root_id) as root_id,
-        coalesce(home.home_object_id, booked.object_id) as object_id,
+        cast(coalesce(home.home_root_id, booked.root_id) as text) as root_id,
+        cast(coalesce(home.home_object_id, booked.object_id) as text) as object_id,
         booked.kind, booked.currency, booked.in_window, booked.applied_at_us,
         booked.effect_id, booked.corrects_effect_id,
         booked.amount_minor * case when booked.kind in ('credit', 'dispute_reinstated') then 1 else -1 end
@@ -148,9 +148,10 @@ expected as (
 ),
 -- Payments with an effect that one side lacks: a status that lags there follows from it.
 explained as (
-    select distinct provider, account, mode, root_id
+    select provider, account, mode, root_id
     from judged_unit
     where verdict in ('misattributed', 'missing', 'orphan')
+    group by provider, account, mode, root_id
 ),
 -- Local statuses of all other payments, beside the provider's.
 judged as (
@@ -184,13 +185,16 @@ moved as (
     group by provider, account, mode, root_id
 ),
 moved_object as (
-    select distinct provider, account, mode, root_id, object_id from provider_effect
+    select provider, account, mode, root_id, object_id
+    from provider_effect
+    group by provider, account, mode, root_id, object_id
 ),
 failed_refund as (
-    select distinct said.provider, said.account, said.mode, said.root_id
+    select said.provider, said.account, said.mode, said.root_id
     from provider_event as said
     left join moved_object using (provider, account, mode, root_id, object_id)
     where said.tracks = 'refund' and said.object_id <> said.root_id and moved_object.object_id is null
+    group by said.provider, said.account, said.mode, said.root_id
 ),
 -- Statuses behind the provider's, or left over from before such a way back. A manual change that is newer
 -- than the provider's word is a person's, and an attempt that the books gave up early is no disagreement.
@@ -270,7 +274,7 @@ step as (
 ),
 -- Payments where the second was booked before a first that had happened by then.
 swapped as (
-    select distinct provider, account, mode, root_id
+    select provider, account, mode, root_id
     from (
         select provider, account, mode, root_id, is_after, first_us,
             max(case when is_after = 0 then first_us end) over (
@@ -281,6 +285,7 @@ swapped as (
         from step
     ) as steps
     where is_after = 1 and latest_first_us > first_us
+    group by provider, account, mode, root_id
 ),
 -- The last booking of a refund or of a dispute's withdrawal that has something left.
 ended as (

@@ -48,7 +48,7 @@ pub struct Unit {
     pub kind: EffectKind,
     /// The provider's effects.
     pub provider: Vec<ProviderEffect>,
-    /// Net local rows with something left, in booking order.
+    /// Net local rows with something left, in currencies with something left, in booking order.
     pub rows: Vec<Row>,
     /// Rows of the unit that are not corrections: how many lines the books have of it.
     pub lines: usize,
@@ -288,6 +288,7 @@ impl Unit {
     fn finish(&mut self) {
         self.totals.retain(|_, (provider, local)| *provider != 0 || *local != 0);
         self.elsewhere_totals.retain(|_, minor| *minor != 0);
+        self.rows.retain(|row| self.totals.contains_key(&row.currency));
         self.announcements.sort_by(|a, b| {
             (a.event.created_us, &a.event.event_id).cmp(&(b.event.created_us, &b.event.event_id))
         });

@@ -4,6 +4,7 @@
 
 mod apply;
 mod bad_input;
+mod cases;
 mod cli;
 mod config;
 mod demo_reading;

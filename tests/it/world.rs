@@ -99,18 +99,18 @@ impl World {
         }
         // A row is with its own root and with every root whose event it, a copy of it, or the row that it
         // undoes names.
-        let names = |row: &LocalEffect| {
+        let identity = |row: &LocalEffect| {
             let id = if row.corrects_effect_id.is_empty() { &row.effect_id } else { &row.corrects_effect_id };
             (row.scope.clone(), row.root_id.clone(), row.kind, id.clone())
         };
         let mut named: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for row in self.local_effects.iter().filter(|row| row.corrects_effect_id.is_empty()) {
             if let Some(roots) = roots_of_event.get(&key(&row.scope, &row.event_id)) {
-                named.entry(names(row)).or_default().extend(roots.iter().cloned());
+                named.entry(identity(row)).or_default().extend(roots.iter().cloned());
             }
         }
         for row in &self.local_effects {
-            let mut roots = named.get(&names(row)).cloned().unwrap_or_default();
+            let mut roots = named.get(&identity(row)).cloned().unwrap_or_default();
             roots.insert(row.root_id.clone());
             for root_id in roots {
                 groups.entry(key(&row.scope, &root_id)).or_default().local_effects.push(row.clone());
@@ -121,9 +121,10 @@ impl World {
             inbox.entry(key(&row.scope, &row.event_id)).or_default().push(row);
         }
         for ((scope, root_id), group) in &mut groups {
-            let named: BTreeSet<&str> = group.local_effects.iter().map(|row| row.event_id.as_str()).collect();
-            let named: Vec<&str> = named.into_iter().collect();
-            let foreign = named.iter().filter_map(|id| events.get(&key(scope, id))).flatten();
+            let called: BTreeSet<&str> =
+                group.local_effects.iter().map(|row| row.event_id.as_str()).collect();
+            let called: Vec<&str> = called.into_iter().collect();
+            let foreign = called.iter().filter_map(|id| events.get(&key(scope, id))).flatten();
             group
                 .provider_events
                 .extend(foreign.filter(|event| event.root_id != *root_id).map(|event| (*event).clone()));

@@ -4,3 +4,5 @@ mod generate;
 mod properties;
 mod relations;
 mod specification;
+
+pub use specification::sqlite_lines;
