@@ -52,12 +52,13 @@ impl Sides<'_> {
     async fn add_local(&self, roots: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
         let Some(local) = self.local else { return Ok(()) };
         let reading = self.provider.reading;
-        let mut effects: BTreeMap<String, LocalEffect> = BTreeMap::new();
+        // A row comes twice when it is found by its object and by its event; rows that share an id do not.
+        let mut effects: BTreeSet<LocalEffect> = BTreeSet::new();
         let mut keep_effect = |fact: Fact| {
             if let Fact::LocalEffect(effect) = fact
                 && reading.effects.contains(&effect.kind)
             {
-                effects.insert(effect.effect_id.clone(), effect);
+                effects.insert(effect);
             }
             Ok(())
         };
@@ -70,7 +71,7 @@ impl Sides<'_> {
         }
         let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
         local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
-        for effect in effects.into_values() {
+        for effect in effects {
             let named = roots_of_event.get(&effect.event_id);
             if let Some(group) =
                 named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root))
