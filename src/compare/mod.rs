@@ -27,6 +27,8 @@ mod totals;
 mod reference;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod judged;
 
 pub use feed::{EffectRow, Feed, ScopeId};
 pub use suspicious::{RootKey, Suspicious};

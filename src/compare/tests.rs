@@ -214,7 +214,7 @@ fn scopes() -> Vec<Scope> {
 }
 
 /// Random facts: mostly clean payments, some broken, some repeated.
-fn random_facts(seed: u64, payments: u64, minors: &[i64]) -> Vec<Fact> {
+pub(super) fn random_facts(seed: u64, payments: u64, minors: &[i64]) -> Vec<Fact> {
     let mut random = Random(seed);
     let scopes = scopes();
     let mut facts = Vec::new();
