@@ -35,6 +35,9 @@ pub use wait::{Backoff, wait_before_retry};
 
 use std::time::Duration;
 
+/// A list's end of memory moves while it is read; what is this close to it is not relied upon.
+const MEMORY_MARGIN: Duration = Duration::from_hours(1);
+
 /// One list of a provider, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -49,4 +52,14 @@ pub struct Stream {
     pub memory: Option<Duration>,
     /// Path of a single object without its id, such as `/v1/charges`.
     pub by_id_path: &'static str,
+}
+
+impl Stream {
+    /// First instant (Unix µs) that the provider lists reliably at `now_us`; `None` where it lists all.
+    #[must_use]
+    pub fn listed_from_us(&self, now_us: i64) -> Option<i64> {
+        let memory = self.memory?.saturating_sub(MEMORY_MARGIN);
+        let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
+        Some(now_us.saturating_sub(memory_us).max(0))
+    }
 }

@@ -32,8 +32,6 @@ const REQUESTS_MAX: u64 = 100;
 const REQUESTS_MIN: u64 = 4;
 /// A queue of this much time stands ready besides what is under way, so that a write delays nobody.
 const READY: Duration = Duration::from_millis(500);
-/// A list's end of memory moves while it is read; what is this close to it is not relied upon.
-const MEMORY_MARGIN: Duration = Duration::from_hours(1);
 /// The answer to one request of one chain.
 type Fetched = (usize, Result<(Vec<Record>, bool), FetchError>);
 
@@ -130,9 +128,7 @@ impl StreamPager {
 
     /// First second that the provider still lists reliably.
     fn memory_from_second(&self) -> Option<i64> {
-        let memory = self.stream.memory?.saturating_sub(MEMORY_MARGIN);
-        let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
-        Some(ceil_second(self.run.now_us.saturating_sub(memory_us).max(0)))
+        Some(ceil_second(self.stream.listed_from_us(self.run.now_us)?))
     }
 
     /// Opens the window, less what this run (or the one that it resumes) has closed already.

@@ -71,7 +71,8 @@ async fn tells_nothing_private(stage: &Stage, ended: &Ended) {
         for secret in &private {
             if let Some(at) = text.find(secret.as_str()) {
                 let line = text[..at].lines().count();
-                panic!("{place} says {secret:?} around its line {line}");
+                let whole = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+                panic!("{place} says {secret:?} in its line {line}: {whole}");
             }
         }
     }

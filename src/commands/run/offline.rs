@@ -22,10 +22,11 @@ pub(super) async fn stored_coverage(
         let scope = provider.scope(account);
         for stream in streams {
             let closed = closed_ranges(store, &scope, stream.name).await?;
-            let forgotten_us = stream.memory.map_or(i64::MIN, |memory| {
-                now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX))
-            });
-            rows.extend(cover(&scope, stream.name, window, &closed, forgotten_us));
+            let forgotten_us = stream.listed_from_us(now_us).unwrap_or(i64::MIN);
+            for mut row in cover(&scope, stream.name, window, &closed, forgotten_us) {
+                row.records = store.count_records(&scope, stream.name, row.from_us, row.until_us).await?;
+                rows.push(row);
+            }
         }
     }
     Ok(rows)
