@@ -25,9 +25,9 @@ pub fn publish(out: &Path, run_id: &str, files: &[Rendered], manifest_bytes: &[u
     let dir = out.join(run_id);
     let all = files.iter().map(|file| (&*file.name, &*file.bytes)).chain([(manifest::NAME, manifest_bytes)]);
     if dir.is_dir() {
-        replace(&dir, all)?
+        replace(&dir, all)?;
     } else {
-        publish_whole(out, &dir, all)?
+        publish_whole(out, &dir, all)?;
     }
     Ok(dir)
 }

@@ -4,6 +4,7 @@
 
 mod apply;
 mod bad_input;
+mod bad_surroundings;
 mod cli;
 mod config;
 mod demo_reading;
