@@ -59,7 +59,8 @@ impl Columns {
         let has_one = contract.one_of.iter().any(|name| index.contains_key(name));
         if !contract.one_of.is_empty() && !has_one {
             let names = contract.one_of.join(" or ");
-            return Err(Unusable::new(format!("{file}: the column {names} is missing"), ""));
+            let hint = format!("write `… as {}` in its select", contract.one_of[0]);
+            return Err(Unusable::new(format!("{file}: the column {names} is missing"), hint));
         }
         Ok(Self { file: file.to_owned(), row_id: contract.row_id, index })
     }
@@ -114,6 +115,9 @@ impl RowReader<'_> {
             Some(id) => format!("{}={id}", self.columns.row_id),
             None => format!("number {}", self.number),
         };
+        let hint: String = hint.into();
+        let hint =
+            if hint.is_empty() { "correct the row, or the statement that gives it".to_owned() } else { hint };
         Unusable::new(format!("{}: row {id}: column {column} {why}", self.columns.file), hint)
     }
 

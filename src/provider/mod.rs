@@ -36,6 +36,9 @@ pub use wait::{Backoff, wait_before_retry};
 
 use std::time::Duration;
 
+/// A list's end of memory moves while it is read; what is this close to it is not relied upon.
+const MEMORY_MARGIN: Duration = Duration::from_hours(1);
+
 /// One list of a provider, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stream {
@@ -52,15 +55,12 @@ pub struct Stream {
     pub by_id_path: &'static str,
 }
 
-/// A list's end of memory moves while it is read; what is this close to it is not relied upon.
-const MEMORY_MARGIN: Duration = Duration::from_hours(1);
-
 impl Stream {
-    /// The instant, Unix µs, since which the provider reliably lists its records at `now_us`; `None` where it
-    /// lists them for ever.
+    /// First instant (Unix µs) that the provider lists reliably at `now_us`; `None` where it lists all.
     #[must_use]
-    pub fn listed_since_us(&self, now_us: i64) -> Option<i64> {
+    pub fn listed_from_us(&self, now_us: i64) -> Option<i64> {
         let memory = self.memory?.saturating_sub(MEMORY_MARGIN);
-        Some(now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX)))
+        let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
+        Some(now_us.saturating_sub(memory_us).max(0))
     }
 }

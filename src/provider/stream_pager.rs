@@ -128,7 +128,7 @@ impl StreamPager {
 
     /// First second that the provider still lists reliably.
     fn memory_from_second(&self) -> Option<i64> {
-        Some(ceil_second(self.stream.listed_since_us(self.run.now_us)?.max(0)))
+        Some(ceil_second(self.stream.listed_from_us(self.run.now_us)?))
     }
 
     /// Opens the window, less what this run (or the one that it resumes) has closed already.

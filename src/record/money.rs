@@ -7,7 +7,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MoneyError {
     /// Not a plain decimal number.
-    #[error("`{0}` is not a decimal amount")]
+    #[error("{0} is not a decimal amount")]
     NotADecimal(String),
     /// More decimals than the currency has, and they are not zeros.
     #[error("`{text}` has more than {exponent} decimals, and rounding would invent money")]
@@ -40,7 +40,7 @@ pub fn iso_exponent(currency: &str) -> u32 {
 /// # Errors
 /// When the text is no decimal, is more precise than the currency, or overflows.
 pub fn minor_from_decimal(text: &str, exponent: u32) -> Result<i64, MoneyError> {
-    let bad = || MoneyError::NotADecimal(text.chars().take(40).collect());
+    let bad = || MoneyError::NotADecimal(shown(text));
     let trimmed = text.trim();
     let (negative, digits) = match trimmed.as_bytes().first() {
         Some(b'-') => (true, &trimmed[1..]),
@@ -68,6 +68,16 @@ pub fn minor_from_decimal(text: &str, exponent: u32) -> Result<i64, MoneyError> 
             .ok_or_else(too_large)?;
     }
     Ok(minor)
+}
+
+/// A text that should have been an amount: quoted where it is made of digits and marks, else only its
+/// length, because what stands in the wrong column may be personal.
+fn shown(text: &str) -> String {
+    if text.chars().any(|letter| letter.is_alphabetic() || letter == '@') {
+        return format!("a text of {} characters", text.chars().count());
+    }
+    let short: String = text.chars().take(40).collect();
+    format!("`{short}`")
 }
 
 /// Writes minor units as decimal text with `exponent` decimals and a dot: `-1234` → `-12.34`.

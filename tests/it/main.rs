@@ -4,6 +4,7 @@
 
 mod apply;
 mod bad_input;
+mod bad_surroundings;
 mod cases;
 mod cli;
 mod config;

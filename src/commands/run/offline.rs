@@ -22,7 +22,7 @@ pub(super) async fn stored_coverage(
         let scope = provider.scope(account);
         for stream in streams {
             let closed = closed_ranges(store, &scope, stream.name).await?;
-            let forgotten_us = stream.listed_since_us(now_us).unwrap_or(i64::MIN);
+            let forgotten_us = stream.listed_from_us(now_us).unwrap_or(i64::MIN);
             for mut row in cover(&scope, stream.name, window, &closed, forgotten_us) {
                 row.records = store.count_records(&scope, stream.name, row.from_us, row.until_us).await?;
                 rows.push(row);
