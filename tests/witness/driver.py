@@ -62,7 +62,7 @@ def refund(payment, amount, by):
     """A refund by the charge or by the payment intent; `None` gives everything back."""
     more = {} if amount is None else {"amount": amount}
     made = stripe.Refund.create(**{by: payment["intent" if by == "payment_intent" else "charge"]}, **more)
-    return {"refund": made.id, "charge": payment["charge"], "amount": made.amount, "currency": made.currency}
+    return {"id": made.id, "amount": made.amount, "currency": made.currency}
 
 
 def main():

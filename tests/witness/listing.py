@@ -23,13 +23,12 @@ COLLECTIONS = {
 
 
 def ask(collection, filters):
+    """The ids of a collection, or of the one object that the filter `id` names, or the error in a line."""
     kind = COLLECTIONS[collection]
     try:
         if "id" in filters:
             return [kind.retrieve(filters.pop("id"), **filters).id]
-        page = kind.list(**filters)
-        # Backwards, the SDK pages upwards and gives the oldest first.
-        return [record.id for record in page.auto_paging_iter()]
+        return [record.id for record in kind.list(**filters).auto_paging_iter()]
     except stripe.StripeError as error:
         return f"{type(error).__name__} {error.http_status} {error.code}"
 

@@ -87,14 +87,20 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it and reads its port: the digits at the end of a line that it prints.
-    pub fn start(arguments: &[&str]) -> Self {
-        let mut child = command(arguments).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+    /// Starts it, with stderr to `log`, and reads its port: the digits at the end of a line that it prints.
+    pub fn start(arguments: &[&str], log: &Path) -> Self {
+        let stderr = std::fs::File::create(log).unwrap();
+        let mut child = command(arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let port = lines.by_ref().find_map(|line| port_of(&line.unwrap()));
+        let Some(port) = lines.by_ref().find_map(|line| port_of(&line.unwrap())) else {
+            child.wait().unwrap();
+            let said = std::fs::read_to_string(log).unwrap();
+            panic!(
+                "{arguments:?} ended without naming its port (localstripe needs IPv6 on loopback): {said}"
+            );
+        };
         // What it prints from here on is read and thrown away, or it would block.
         std::thread::spawn(move || lines.for_each(drop));
-        let port = port.unwrap_or_else(|| panic!("{arguments:?} ended without naming its port"));
         Self { child, port }
     }
 }
