@@ -1,6 +1,6 @@
 //! The rules in SQL against the engine, over generated facts, on SQLite and on PostgreSQL.
 
-use super::{generate, relations};
+use super::{generate, hot, relations};
 use crate::postgres::Cluster;
 use crate::world::{Line, World};
 use sqlx::{AnyConnection, Connection, Executor};
@@ -31,7 +31,7 @@ static GENERATED: LazyLock<(World, BTreeSet<Line>)> = LazyLock::new(|| {
 });
 
 static HOT: LazyLock<(World, BTreeSet<Line>)> = LazyLock::new(|| {
-    let world = generate::hot_world(HOT_FACTS);
+    let world = hot::hot_world(HOT_FACTS);
     (world.normalised(), world.lines())
 });
 
