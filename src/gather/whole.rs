@@ -63,25 +63,27 @@ impl Sides<'_> {
             Ok(())
         };
         local.effects_of(&reading.scope, roots, &mut keep_effect).await?;
-        let mut roots_of_event: BTreeMap<String, String> = BTreeMap::new();
+        let mut roots_of_event: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (root, group) in groups.iter() {
             for event in &group.provider_events {
-                roots_of_event.insert(event.event_id.clone(), root.clone());
+                roots_of_event.entry(event.event_id.clone()).or_default().insert(root.clone());
             }
         }
         let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
         local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
-        for effect in effects {
-            let named = roots_of_event.get(&effect.event_id);
-            if let Some(group) =
-                named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root))
-            {
-                group.local_effects.push(effect.clone());
+        // What undoes a row that is booked elsewhere stands there, too.
+        let elsewhere: BTreeSet<String> =
+            effects.iter().map(|row| row.root_id.clone()).filter(|root| !groups.contains_key(root)).collect();
+        let mut undoing: BTreeSet<LocalEffect> = BTreeSet::new();
+        let mut keep_undoing = |fact: Fact| {
+            if let Fact::LocalEffect(effect) = fact {
+                undoing.insert(effect);
             }
-            if let Some(group) = groups.get_mut(&effect.root_id) {
-                group.local_effects.push(effect);
-            }
-        }
+            Ok(())
+        };
+        local.effects_of(&reading.scope, &elsewhere, &mut keep_undoing).await?;
+        effects.extend(undoing);
+        share_out(effects, &roots_of_event, groups);
         let mut keep_state = |fact: Fact| {
             if let Fact::LocalState(state) = fact
                 && let Some(group) = groups.get_mut(&state.root_id)
@@ -145,6 +147,31 @@ impl Sides<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Gives every row to its own group, and to each group one of whose events it names, together with the
+/// rows that share its id or undo it.
+fn share_out(
+    effects: BTreeSet<LocalEffect>,
+    roots_of_event: &BTreeMap<String, BTreeSet<String>>,
+    groups: &mut BTreeMap<String, Group>,
+) {
+    let mut named_by: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+    for row in &effects {
+        for root in roots_of_event.get(&row.event_id).into_iter().flatten() {
+            named_by.entry(&row.effect_id).or_default().insert(root);
+        }
+    }
+    for row in &effects {
+        let mut homes = BTreeSet::from([&row.root_id]);
+        homes.extend(named_by.get(row.effect_id.as_str()).into_iter().flatten());
+        homes.extend(named_by.get(row.corrects_effect_id.as_str()).into_iter().flatten());
+        for home in homes {
+            if let Some(group) = groups.get_mut(home) {
+                group.local_effects.push(row.clone());
+            }
+        }
     }
 }
 

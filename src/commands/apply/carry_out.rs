@@ -213,7 +213,8 @@ async fn record(
     chain::append(tx, &rows, work.now_us).await
 }
 
-/// The provider's word on every payment whose status a batch may write.
+/// The provider's word on every payment whose status a batch sets. A status that only follows from a
+/// booked effect moves forward to what the run saw, and asks nobody.
 async fn fetch_states<F, Fut>(
     batch: &[Correction],
     before: &History,
@@ -225,7 +226,7 @@ where
 {
     let wanted: BTreeSet<ObjectKey> = batch
         .iter()
-        .filter(|row| row.target_state.is_some() && !before.is_done(row))
+        .filter(|row| row.action == Action::SetState && !before.is_done(row))
         .map(|row| (row.scope.clone(), row.root_id.clone()))
         .collect();
     let ask = |key: ObjectKey| async {
