@@ -83,7 +83,7 @@ impl Sides<'_> {
         };
         local.effects_of(&reading.scope, &elsewhere, &mut keep_undoing).await?;
         effects.extend(undoing);
-        share_out(effects, &roots_of_event, groups);
+        share_out(&effects, &roots_of_event, groups);
         let mut keep_state = |fact: Fact| {
             if let Fact::LocalState(state) = fact
                 && let Some(group) = groups.get_mut(&state.root_id)
@@ -153,17 +153,17 @@ impl Sides<'_> {
 /// Gives every row to its own group, and to each group one of whose events it names, together with the
 /// rows that share its id or undo it.
 fn share_out(
-    effects: BTreeSet<LocalEffect>,
+    effects: &BTreeSet<LocalEffect>,
     roots_of_event: &BTreeMap<String, BTreeSet<String>>,
     groups: &mut BTreeMap<String, Group>,
 ) {
     let mut named_by: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
-    for row in &effects {
+    for row in effects {
         for root in roots_of_event.get(&row.event_id).into_iter().flatten() {
             named_by.entry(&row.effect_id).or_default().insert(root);
         }
     }
-    for row in &effects {
+    for row in effects {
         let mut homes = BTreeSet::from([&row.root_id]);
         homes.extend(named_by.get(row.effect_id.as_str()).into_iter().flatten());
         homes.extend(named_by.get(row.corrects_effect_id.as_str()).into_iter().flatten());
