@@ -296,7 +296,7 @@ async fn a_plan_that_is_not_the_runs_own_is_refused_whole() {
     let twice = format!("{plan}{}\n", rows[1]);
     let before = stage.business_rows().await;
     for (text, words) in [
-        (edited, "reviewed.csv: line 2"),
+        (edited, "row 2, column action"),
         (two_runs, "of the run"),
         (twice, "stands there twice"),
         (other.latest("plan.csv"), "no run of this store planned"),

@@ -47,7 +47,9 @@ fn root() -> &'static Path {
 /// Files below `folder` whose name ends in `end`, with their paths from the repository's root.
 /// Whether a file holds only tests, or what they compare with.
 fn is_test_file(name: &str) -> bool {
-    name.ends_with("tests.rs") || name.contains("/tests/") || name == "src/compare/reference.rs"
+    name.ends_with("tests.rs")
+        || name.contains("/tests/")
+        || ["src/compare/reference.rs", "src/compare/judged.rs"].contains(&name)
 }
 
 fn files(folder: &str, end: &str) -> Vec<(String, String)> {

@@ -96,7 +96,13 @@ impl Asked<'_> {
         let request = self.shared.http.get(url).header(header::AUTHORIZATION, self.key);
         let response = request.send().await.unwrap();
         let status = response.status();
-        let body: Value = serde_json::from_slice(&response.bytes().await.unwrap()).unwrap();
+        let bytes = response.bytes().await.unwrap();
+        if status == StatusCode::NOT_FOUND && !bytes.starts_with(b"{") {
+            // A path that localstripe does not know is answered in plain text.
+            let error = json!({ "type": "invalid_request_error", "message": "Unrecognized request URL" });
+            return Err((status, json!({ "error": error })));
+        }
+        let body: Value = serde_json::from_slice(&bytes).unwrap();
         if status.is_success() { Ok(body) } else { Err((status, body)) }
     }
 
