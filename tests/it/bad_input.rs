@@ -298,7 +298,7 @@ async fn a_plan_that_is_not_the_runs_own_is_refused_whole() {
     for (text, words) in [
         (edited, "row 2, column action"),
         (two_runs, "of the run"),
-        (twice, "stands there twice"),
+        (twice, "the correction of row 2 again"),
         (other.latest("plan.csv"), "no run of this store planned"),
         ("customer,email\nAna Souza,ana@example.com\n".to_owned(), "it is not a plan"),
         (String::new(), "it is not a plan"),
