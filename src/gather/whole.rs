@@ -3,6 +3,7 @@
 
 use super::{Inbox, LocalBooks, ProviderSide};
 use crate::findings::Group;
+use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, LocalEffect};
 use crate::store;
 use anyhow::Result;
@@ -52,17 +53,8 @@ impl Sides<'_> {
     async fn add_local(&self, roots: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
         let Some(local) = self.local else { return Ok(()) };
         let reading = self.provider.reading;
-        // A row comes twice when it is found by its object and by its event; rows that share an id do not.
-        let mut effects: BTreeSet<LocalEffect> = BTreeSet::new();
-        let mut keep_effect = |fact: Fact| {
-            if let Fact::LocalEffect(effect) = fact
-                && reading.effects.contains(&effect.kind)
-            {
-                effects.insert(effect);
-            }
-            Ok(())
-        };
-        local.effects_of(&reading.scope, roots, &mut keep_effect).await?;
+        let mut by_object = Rows::default();
+        local.effects_of(&reading.scope, roots, &mut |fact| by_object.keep(reading, fact)).await?;
         let mut roots_of_event: BTreeMap<String, String> = BTreeMap::new();
         for (root, group) in groups.iter() {
             for event in &group.provider_events {
@@ -70,8 +62,9 @@ impl Sides<'_> {
             }
         }
         let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
-        local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
-        for effect in effects {
+        let mut by_event = Rows::default();
+        local.effects_of_events(&reading.scope, &event_ids, &mut |fact| by_event.keep(reading, fact)).await?;
+        for effect in by_object.together_with(by_event) {
             let named = roots_of_event.get(&effect.event_id);
             if let Some(group) =
                 named.filter(|root| **root != effect.root_id).and_then(|root| groups.get_mut(root))
@@ -145,6 +138,33 @@ impl Sides<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// Local rows, and how often each was given: bookings of one second whose statement gives them one id
+/// may differ in no column, and are still two.
+#[derive(Debug, Default)]
+struct Rows(BTreeMap<LocalEffect, usize>);
+
+impl Rows {
+    #[expect(clippy::unnecessary_wraps, reason = "the shape of a sink")]
+    fn keep(&mut self, reading: &Reading, fact: Fact) -> Result<()> {
+        if let Fact::LocalEffect(row) = fact
+            && reading.effects.contains(&row.kind)
+        {
+            *self.0.entry(row).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// The rows that were found by their object or by their event. Each search gives every row that it
+    /// finds once, so a row that both found is there as often as in the one that gave it more often.
+    fn together_with(mut self, other: Self) -> impl Iterator<Item = LocalEffect> {
+        for (row, count) in other.0 {
+            let times = self.0.entry(row).or_default();
+            *times = count.max(*times);
+        }
+        self.0.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row, count))
     }
 }
 
