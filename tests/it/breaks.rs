@@ -36,3 +36,26 @@ async fn two_bookings_that_differ_in_no_column_are_two() {
     let unexplained = stage.latest("tie_out.csv");
     assert!(!ended.stdout.to_lowercase().contains("unexplained difference"), "{unexplained}{}", ended.stdout);
 }
+
+/// An id that no address can hold is of no object of the provider; one such row must not end every run.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_that_no_address_can_hold_is_an_orphan() {
+    let stage = Stage::new(6, 200, &Mix(Vec::new()), Faults::default()).await;
+    let store = stage.store().await;
+    let sql =
+        "insert into ledger_entry select 'long', provider, account, mode, 'long', $1, kind, amount_minor,
+               currency, occurred_at_us, applied_at_us, '', '', '', 'by hand' from ledger_entry
+               where kind = 'credit' limit 1";
+    let id = format!("ch_{}", "x".repeat(100_000));
+    sqlx::query(sql).bind(id).execute(store.pool()).await.unwrap();
+    store.close().await;
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let findings = stage.latest("findings.csv");
+    assert_eq!(
+        findings.lines().filter(|line| line.contains("orphan_effect")).count(),
+        1,
+        "{}",
+        findings.len()
+    );
+}
