@@ -59,3 +59,12 @@ async fn an_id_that_no_address_can_hold_is_an_orphan() {
         findings.len()
     );
 }
+
+/// Rows of 2^62 minor units, booked long before the window, add up to 0 in a build that lets sums wrap.
+#[test]
+fn no_build_lets_a_sum_of_money_wrap() {
+    let manifest = include_str!("../../Cargo.toml");
+    let release = manifest.split("[profile.release]").nth(1).unwrap();
+    let release = release.split("\n[").next().unwrap();
+    assert!(release.lines().any(|line| line == "overflow-checks = true"), "{release}");
+}
