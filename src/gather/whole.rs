@@ -3,6 +3,7 @@
 
 use super::{Inbox, LocalBooks, ProviderSide};
 use crate::findings::Group;
+use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, LocalEffect};
 use crate::store;
 use anyhow::Result;
@@ -52,17 +53,8 @@ impl Sides<'_> {
     async fn add_local(&self, roots: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
         let Some(local) = self.local else { return Ok(()) };
         let reading = self.provider.reading;
-        // A row comes twice when it is found by its object and by its event; rows that share an id do not.
-        let mut effects: BTreeSet<LocalEffect> = BTreeSet::new();
-        let mut keep_effect = |fact: Fact| {
-            if let Fact::LocalEffect(effect) = fact
-                && reading.effects.contains(&effect.kind)
-            {
-                effects.insert(effect);
-            }
-            Ok(())
-        };
-        local.effects_of(&reading.scope, roots, &mut keep_effect).await?;
+        let mut rows = Rows::default();
+        local.effects_of(&reading.scope, roots, &mut |fact| rows.keep(reading, fact)).await?;
         let mut roots_of_event: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (root, group) in groups.iter() {
             for event in &group.provider_events {
@@ -70,20 +62,16 @@ impl Sides<'_> {
             }
         }
         let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
-        local.effects_of_events(&reading.scope, &event_ids, &mut keep_effect).await?;
+        let mut by_event = Rows::default();
+        local.effects_of_events(&reading.scope, &event_ids, &mut |fact| by_event.keep(reading, fact)).await?;
+        rows.add(by_event);
         // What undoes a row that is booked elsewhere stands there, too.
         let elsewhere: BTreeSet<String> =
-            effects.iter().map(|row| row.root_id.clone()).filter(|root| !groups.contains_key(root)).collect();
-        let mut undoing: BTreeSet<LocalEffect> = BTreeSet::new();
-        let mut keep_undoing = |fact: Fact| {
-            if let Fact::LocalEffect(effect) = fact {
-                undoing.insert(effect);
-            }
-            Ok(())
-        };
-        local.effects_of(&reading.scope, &elsewhere, &mut keep_undoing).await?;
-        effects.extend(undoing);
-        share_out(&effects, &roots_of_event, groups);
+            rows.0.keys().map(|row| row.root_id.clone()).filter(|root| !groups.contains_key(root)).collect();
+        let mut undoing = Rows::default();
+        local.effects_of(&reading.scope, &elsewhere, &mut |fact| undoing.keep(reading, fact)).await?;
+        rows.add(undoing);
+        rows.share_out(&roots_of_event, groups);
         let mut keep_state = |fact: Fact| {
             if let Fact::LocalState(state) = fact
                 && let Some(group) = groups.get_mut(&state.root_id)
@@ -150,26 +138,52 @@ impl Sides<'_> {
     }
 }
 
-/// Gives every row to its own group, and to each group one of whose events it names, together with the
-/// rows that share its id or undo it.
-fn share_out(
-    effects: &BTreeSet<LocalEffect>,
-    roots_of_event: &BTreeMap<String, BTreeSet<String>>,
-    groups: &mut BTreeMap<String, Group>,
-) {
-    let mut named_by: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
-    for row in effects {
-        for root in roots_of_event.get(&row.event_id).into_iter().flatten() {
-            named_by.entry(&row.effect_id).or_default().insert(root);
+/// Local rows, and how often each was given: bookings of one second whose statement gives them one id
+/// may differ in no column, and are still two.
+#[derive(Debug, Default)]
+struct Rows(BTreeMap<LocalEffect, usize>);
+
+impl Rows {
+    #[expect(clippy::unnecessary_wraps, reason = "the shape of a sink")]
+    fn keep(&mut self, reading: &Reading, fact: Fact) -> Result<()> {
+        if let Fact::LocalEffect(row) = fact
+            && reading.effects.contains(&row.kind)
+        {
+            *self.0.entry(row).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds another search. Each search gives every row that it finds once, so a row that several found
+    /// is there as often as in the one that gave it most often.
+    fn add(&mut self, other: Self) {
+        for (row, count) in other.0 {
+            let times = self.0.entry(row).or_default();
+            *times = count.max(*times);
         }
     }
-    for row in effects {
-        let mut homes = BTreeSet::from([&row.root_id]);
-        homes.extend(named_by.get(row.effect_id.as_str()).into_iter().flatten());
-        homes.extend(named_by.get(row.corrects_effect_id.as_str()).into_iter().flatten());
-        for home in homes {
-            if let Some(group) = groups.get_mut(home) {
-                group.local_effects.push(row.clone());
+
+    /// Gives every row to its own group, and to each group one of whose events it names, together with
+    /// the rows that share its id or undo it.
+    fn share_out(
+        &self,
+        roots_of_event: &BTreeMap<String, BTreeSet<String>>,
+        groups: &mut BTreeMap<String, Group>,
+    ) {
+        let mut named_by: BTreeMap<&str, BTreeSet<&String>> = BTreeMap::new();
+        for row in self.0.keys() {
+            for root in roots_of_event.get(&row.event_id).into_iter().flatten() {
+                named_by.entry(&row.effect_id).or_default().insert(root);
+            }
+        }
+        for (row, count) in &self.0 {
+            let mut homes = BTreeSet::from([&row.root_id]);
+            homes.extend(named_by.get(row.effect_id.as_str()).into_iter().flatten());
+            homes.extend(named_by.get(row.corrects_effect_id.as_str()).into_iter().flatten());
+            for home in homes {
+                if let Some(group) = groups.get_mut(home) {
+                    group.local_effects.extend(std::iter::repeat_n(row.clone(), *count));
+                }
             }
         }
     }

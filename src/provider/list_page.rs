@@ -82,9 +82,13 @@ pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     path
 }
 
+/// Longest id that is asked for. Stripe promises none beyond 255 characters
+/// (<https://docs.stripe.com/upgrades>), and an address that is too long would end the run.
+const ID_BYTES_MAX: usize = 255;
+
 /// Whether an id can be asked for as a path segment at all.
 pub(super) fn is_askable(id: &str) -> bool {
-    !matches!(id, "" | "." | "..")
+    !matches!(id, "" | "." | "..") && id.len() <= ID_BYTES_MAX
 }
 
 fn push_pair(path: &mut String, separator: char, name: &str, value: &str) {

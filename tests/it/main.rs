@@ -5,6 +5,7 @@
 mod apply;
 mod bad_input;
 mod bad_surroundings;
+mod breaks;
 mod cases;
 mod cli;
 mod config;

@@ -209,15 +209,19 @@ fn effect(out: &mut Output<'_>, issues: &mut Issues, dispute: &Dispute<'_>, dire
     });
 }
 
-/// The amount in the charge's currency. A single movement in that very currency is exact (part of
-/// a dispute may be reinstated); otherwise it is the disputed amount.
+/// The amount in the charge's currency. Movements in that very currency are exact (part of a dispute
+/// may be reinstated, in parts); where several make more than was disputed, or one is in another
+/// currency, it is the disputed amount.
 fn moved_amount(direction: &Direction<'_>, disputed: i64, currency: &str) -> i64 {
-    match direction.movements.as_slice() {
-        [only] if only.currency.as_deref() == Some(currency) => {
-            only.amount_minor.and_then(i64::checked_abs).unwrap_or(disputed)
-        }
-        _ => disputed,
+    let movements = &direction.movements;
+    if movements.iter().any(|movement| movement.currency.as_deref() != Some(currency)) {
+        return disputed;
     }
+    let moved = movements
+        .iter()
+        .map(|movement| movement.amount_minor.and_then(i64::checked_abs))
+        .try_fold(0_i64, |total, magnitude| total.checked_add(magnitude?));
+    moved.filter(|moved| movements.len() == 1 || *moved <= disputed).unwrap_or(disputed)
 }
 
 /// The dispute's own fee, which a won dispute may give back.

@@ -39,6 +39,10 @@ fn c23_neighbours_of_a_decided_dispute() {
     assert_eq!((twice.effects.len(), twice.causes()), (1, vec!["moved_more_than_once"]));
     let part = read("disputes", &dispute("won", &[("dispute", -8000, 0), ("dispute_reversal", 3000, 0)]));
     assert_eq!(part.effects(), ["dispute_withdrawn dp_1 8000 usd", "dispute_reinstated dp_1 3000 usd"]);
+    // Parts add up; they are not the whole because there are two of them.
+    let parts = [("dispute", -8000, 0), ("dispute_reversal", 3000, 0), ("dispute_reversal", 2000, 0)];
+    let in_parts = read("disputes", &dispute("won", &parts));
+    assert_eq!(in_parts.effects(), ["dispute_withdrawn dp_1 8000 usd", "dispute_reinstated dp_1 5000 usd"]);
     let appeal = read("disputes", &dispute("appeal_under_review", &[("dispute", -8000, 0)]));
     assert_eq!((appeal.status(), appeal.causes()), (Some(Status::Disputed), vec![]));
     // Settled in another currency: the amount is the disputed one, in the charge's currency.
