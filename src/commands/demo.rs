@@ -9,7 +9,7 @@
 use super::{Outcome, apply, run};
 use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
-use crate::config;
+use crate::config::{self, FILE_NAME, Unusable};
 use crate::demo::emulator::{Emulator, Faults};
 use crate::demo::faults::{Mix, plant};
 use crate::demo::show::{self, Opening, Paint};
@@ -33,7 +33,8 @@ pub struct DemoArgs {
     /// About how many events the month has.
     #[arg(long, default_value_t = 20_000)]
     pub events: u64,
-    /// Folder to keep with the databases and the configuration. Default: only the report stays.
+    /// Folder to keep with the databases and the configuration, new or of an earlier demonstration.
+    /// Default: only the report stays.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
 }
@@ -41,11 +42,15 @@ pub struct DemoArgs {
 /// Scenes of each fault in a month of twenty thousand events; smaller months have fewer.
 const SCENES_PER_EVENTS: u64 = 5_000;
 const SCENES_MAX: u32 = 5;
+/// How the configuration of a demonstration begins, by which its folder is known again.
+const MARK: &str = "# Written by `recon demo`";
+/// The files of a demonstration beside its reports.
+const FILES: [&str; 5] = ["recon.db", "recon.db-wal", "recon.db-shm", FILE_NAME, "stripe.key"];
 
 /// Tells the story. True where found is planted exactly, before and after applying.
 ///
 /// # Errors
-/// When a folder cannot be written, the emulator cannot start, or a run cannot be done.
+/// When the folder to keep holds files of somebody else, it cannot be written, the emulator cannot start, or a run cannot be done.
 pub async fn demo(args: &DemoArgs) -> Result<bool> {
     let now_us = clock::now_us();
     // Chance needs no more than a number that differs from one demonstration to the next.
@@ -54,6 +59,7 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
         Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("recon-demo-{seed}-{}", std::process::id())),
     };
+    refuse_another_owner(&folder)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
     let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let paint = Paint { is_on: std::io::stdout().is_terminal() && !is_unwanted };
@@ -84,6 +90,20 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     }
     say(&farewell(args, seed, &before, &world))?;
     Ok(first.is_exact() && second.is_exact())
+}
+
+/// A store holds the books of whoever runs on it, and a demonstration begins by emptying its own.
+fn refuse_another_owner(folder: &Path) -> Result<()> {
+    let is_ours = std::fs::read(folder.join(FILE_NAME)).is_ok_and(|text| text.starts_with(MARK.as_bytes()));
+    let met = FILES.iter().map(|name| folder.join(name)).find(|path| path.exists());
+    match met {
+        Some(path) if !is_ours => Err(Unusable::new(
+            format!("{} is there already and was not written by `recon demo`", path.display()),
+            "name a folder of its own with --keep, such as `recon demo --keep demo`",
+        )
+        .into()),
+        _ => Ok(()),
+    }
 }
 
 /// Where the report lies, and commands that can be pasted.
@@ -157,7 +177,7 @@ fn remove_if_there(path: &Path) -> Result<()> {
 
 /// Leaves only the report.
 fn tidy(folder: &Path) -> Result<()> {
-    for name in ["recon.db", "recon.db-wal", "recon.db-shm", "recon.toml", "stripe.key"] {
+    for name in FILES {
         remove_if_there(&folder.join(name))?;
     }
     Ok(())
@@ -167,7 +187,7 @@ fn tidy(folder: &Path) -> Result<()> {
 fn configure(folder: &Path, emulator: &Emulator, world: &World) -> Result<()> {
     let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("    \"{kind}\",\n")).collect();
     let text = format!(
-        "# Written by `recon demo`: month {seed} of an account that does not exist.\n\n\
+        "{MARK}: month {seed} of an account that does not exist.\n\n\
          [store]\nurl = \"sqlite:recon.db\"\n\n\
          [report]\ndir = \"reports\"\ntime_zone = \"UTC\"\n\n\
          [[provider]]\nname = \"{PROVIDER}\"\nkind = \"stripe\"\nbase_url = \"{base_url}\"\n\

@@ -311,7 +311,7 @@ async fn a_plan_that_is_not_the_runs_own_is_refused_whole() {
         tells_nothing_private(&stage, &ended).await;
     }
     let ended = run_with(&stage, &["apply", "no_such_plan.csv"]);
-    assert_eq!((ended.code, ended.errors().len()), (Some(2), 1), "{}", ended.stderr);
+    assert_eq!((ended.code, ended.errors().len()), (Some(78), 1), "{}", ended.stderr);
     assert_eq!(stage.business_rows().await, before);
 }
 

@@ -110,6 +110,23 @@ fn init_writes_once_and_never_over() {
 }
 
 #[test]
+fn a_demonstration_writes_over_nobody_elses_files() {
+    for name in ["recon.toml", "recon.db", "stripe.key"] {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name);
+        std::fs::write(&file, "# mine").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
+        let output =
+            command.current_dir(dir.path()).env_clear().args(["demo", "--keep", "."]).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{name}: {told}");
+        assert!(told.contains(name) && told.contains("hint: "), "{told}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "# mine");
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "{name}");
+    }
+}
+
+#[test]
 fn completions_and_the_manual_are_generated() {
     for (arguments, mark) in [
         (["completions", "bash"].as_slice(), "_recon()"),

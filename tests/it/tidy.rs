@@ -44,7 +44,6 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Files below `folder` whose name ends in `end`, with their paths from the repository's root.
 /// Whether a file holds only tests, or what they compare with.
 fn is_test_file(name: &str) -> bool {
     name.ends_with("tests.rs")
@@ -52,6 +51,7 @@ fn is_test_file(name: &str) -> bool {
         || ["src/compare/reference.rs", "src/compare/judged.rs"].contains(&name)
 }
 
+/// Files below `folder` whose name ends in `end`, with their paths from the repository's root.
 fn files(folder: &str, end: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = vec![root().join(folder)];

@@ -121,6 +121,9 @@ where
             hint,
         );
     }
+    if args.plan.is_dir() || !args.plan.exists() {
+        return refuse(out, err, &format!("there is no plan at {path}"), NO_PLAN_HINT);
+    }
     let rows = match plan_file::read(&args.plan)? {
         Ok(rows) => rows,
         Err(refusal) => return refuse(out, err, &format!("{path}: {refusal}"), PLAN_HINT),
@@ -197,6 +200,8 @@ where
 }
 
 const PLAN_HINT: &str = "rows may be taken out of a plan, nothing else; run `recon` again for a fresh one";
+/// What to do where there is no such file.
+const NO_PLAN_HINT: &str = "name the plan.csv in the folder of a run, which the last line of that run tells";
 
 fn refuse(out: &mut impl Write, err: &mut impl Write, message: &str, hint: &str) -> Result<Outcome> {
     writeln!(err, "error: {message}\nhint: {hint}")?;
