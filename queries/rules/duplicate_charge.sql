@@ -1,6 +1,6 @@
 -- Finds business intents that the customer paid more than once: several successful charges at the provider for
 -- one invoice, payment intent or configured `intent`, with one amount. Charges that were given back in full do
--- not count; refunds are set against a payment's latest charges first, as far as they cover them whole.
+-- not count, by refunds or by disputes that stand; these are set against a payment's latest charges first, as far as they cover them whole.
 --
 -- Proof: `provider_effect` rows of kind `credit` with one `intent`, one of them inside the window. The object is
 -- the latest charge; `expected_minor` is one charge, `found_minor` all of them. The books play no part.
@@ -8,9 +8,10 @@
 --
 with
 given_back as (
-    select provider, account, mode, root_id, currency, sum(amount_minor) as amount_minor
+    select provider, account, mode, root_id, currency,
+        sum(case kind when 'dispute_reinstated' then -amount_minor else amount_minor end) as amount_minor
     from provider_effect
-    where kind = 'refund'
+    where kind in ('refund', 'dispute_withdrawn', 'dispute_reinstated')
     group by provider, account, mode, root_id, currency
 ),
 -- Each charge with the total of its payment's charges from the latest down to it.

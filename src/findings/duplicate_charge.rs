@@ -1,7 +1,8 @@
 //! # What it flags
 //! Two successful charges at the *provider* for one business intent: the same invoice, the same payment
-//! intent, or the same value at the configured `intent` path. Charges that were given back in full do
-//! not count. Where the amounts differ it is `needs_review` with cause `two_charges_one_intent`.
+//! intent, or the same value at the configured `intent` path. Charges that were given back in full, by
+//! refunds or by disputes that stand, do not count. Where the amounts differ it is `needs_review` with
+//! cause `two_charges_one_intent`.
 //!
 //! # Why it matters
 //! The customer paid twice, whatever the books say.
@@ -40,8 +41,12 @@ impl Intents {
         let of_kind =
             |kind: EffectKind| group.provider_effects.iter().filter(move |effect| effect.kind == kind);
         let mut given_back: BTreeMap<&str, i64> = BTreeMap::new();
-        for refund in of_kind(EffectKind::Refund) {
-            *given_back.entry(&refund.currency).or_default() += refund.amount_minor;
+        // A lost dispute gives the customer the money back as a refund does.
+        for effect in of_kind(EffectKind::Refund).chain(of_kind(EffectKind::DisputeWithdrawn)) {
+            *given_back.entry(&effect.currency).or_default() += effect.amount_minor;
+        }
+        for effect in of_kind(EffectKind::DisputeReinstated) {
+            *given_back.entry(&effect.currency).or_default() -= effect.amount_minor;
         }
         let mut credits: Vec<_> = of_kind(EffectKind::Credit).collect();
         credits.sort_by_key(|effect| {

@@ -99,7 +99,7 @@ impl Payment<'_> {
                 amount_minor,
                 currency: currency.to_owned(),
                 occurred_at_us,
-                intent: if intent < 2 { format!("in_{intent}") } else { String::new() },
+                intent: if intent < 4 { format!("in_{}", intent % 2) } else { String::new() },
                 in_window: WINDOW.contains(occurred_at_us),
             });
         }
