@@ -272,10 +272,11 @@ impl ProviderSide<'_> {
     /// Facts of records with every root followed to the end of its aliases.
     async fn resolved(&self, records: &[StoredRecord]) -> Result<Vec<Fact>> {
         let mut facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
+        let are_intents_joined = store::has_joined_intents(self.store, &self.reading.scope).await?;
         let open: BTreeSet<String> = facts
             .iter_mut()
             .filter_map(root_mut)
-            .filter(|root| !stripe::is_final_root(root))
+            .filter(|root| are_intents_joined || !stripe::is_final_root(root))
             .map(|root| root.clone())
             .collect();
         let targets = store::resolve(self.store, &self.reading.scope, &open).await?;

@@ -71,6 +71,21 @@ pub async fn resolve(
     Ok(found)
 }
 
+/// Whether a payment intent of this scope leads to another one (see the parts of an invoice).
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn has_joined_intents(store: &Store, scope: &Scope) -> Result<bool> {
+    let row = sqlx::query(include_str!("../../queries/store/alias_of_intents.sql"))
+        .bind(scope.provider.to_string())
+        .bind(scope.account.to_string())
+        .bind(scope.mode.to_string())
+        .fetch_optional(store.pool())
+        .await
+        .context("read aliases")?;
+    Ok(row.is_some())
+}
+
 async fn links(
     store: &Store,
     scope: &Scope,

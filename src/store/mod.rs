@@ -18,7 +18,7 @@ mod health;
 mod pages;
 mod records;
 
-pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
+pub use aliases::{AliasTarget, aliases_of_roots, has_joined_intents, known_as, resolve, save_aliases};
 pub use health::{ScopeHealth, inbox_health};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
 pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};

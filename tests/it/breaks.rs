@@ -2,7 +2,7 @@
 
 use crate::stage::Stage;
 use recon::demo::emulator::Faults;
-use recon::demo::faults::Mix;
+use recon::demo::faults::{Fault, Mix};
 
 /// Gives the stage books of a team's own: the store's tables, read through statements of its own.
 fn own_books(stage: &Stage, effects: &str) {
@@ -67,4 +67,40 @@ fn no_build_lets_a_sum_of_money_wrap() {
     let release = manifest.split("[profile.release]").nth(1).unwrap();
     let release = release.split("\n[").next().unwrap();
     assert!(release.lines().any(|line| line == "overflow-checks = true"), "{release}");
+}
+
+/// Two payment intents each paid a part of one invoice, and the books hold one row of the whole on the
+/// invoice. Neither part is missing, and nothing may be planned that would book it again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invoice_paid_in_parts_and_booked_whole_is_booked() {
+    let stage = Stage::new(9, 200, &Mix::only(Fault::ChargedTwiceForInvoice), Faults::default()).await;
+    let payments = &stage.world.payments;
+    let first = payments.iter().find(|payment| payment.invoice_also_paid_by.is_some()).unwrap();
+    let second = payments.iter().find(|payment| payment.intent_id == first.invoice_also_paid_by).unwrap();
+    let invoice = first.invoice.clone().unwrap();
+    let ids = [first, second].into_iter().flat_map(|payment| {
+        let charge = payment.charge.as_ref().map(|charge| charge.id.clone());
+        [charge, payment.intent_id.clone(), payment.session.clone()].into_iter().flatten()
+    });
+    let store = stage.store().await;
+    let mut amount_minor = 0;
+    for id in ids.chain([invoice.clone()]) {
+        let sql = "delete from ledger_entry where object_id = $1 and kind = 'credit' returning amount_minor";
+        let rows: Vec<i64> = sqlx::query_scalar(sql).bind(id).fetch_all(store.pool()).await.unwrap();
+        amount_minor += rows.into_iter().sum::<i64>();
+    }
+    let sql =
+        "insert into ledger_entry select 'whole', provider, account, mode, 'import:whole', $1, 'credit', $2,
+               $3, occurred_at_us, $4, '', '', '', 'by hand' from ledger_entry limit 1";
+    let currency =
+        stage.world.payments.iter().find(|one| one.invoice.as_ref() == Some(&invoice)).unwrap().currency;
+    let booked_at_us = stage.world.until_us - 86_400_000_000;
+    let query = sqlx::query(sql).bind(invoice).bind(amount_minor).bind(first.currency).bind(booked_at_us);
+    query.execute(store.pool()).await.unwrap();
+    store.close().await;
+    let ended = stage.run(&[]);
+    let findings = stage.latest("findings.csv");
+    let kinds: Vec<&str> = findings.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+    assert_eq!(kinds, ["duplicate_charge"], "{findings}{}", ended.stderr);
+    assert_eq!(stage.latest("plan.csv").lines().count(), 1, "nothing to correct");
 }

@@ -7,6 +7,7 @@ use super::wire::{self, Raw, parse_object};
 use super::{Opening, ReadError};
 use crate::record::NoteKind;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The payment of an invoice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +43,14 @@ pub(super) fn facts(out: &mut Output<'_>, wire: &wire::Invoice<'_>) -> Result<()
         issues.unknown_value("status", &status);
     }
     let is_money_expected = expects_payment(&mut issues, wire);
-    let payment = payment(&mut issues, wire);
+    let parts = parts(out.reading.now_us, wire);
+    let mut payment = payment(&mut issues, wire);
+    if let ([first, _, ..], Some(payment)) = (parts.as_slice(), payment.as_mut()) {
+        payment.id = Cow::Owned(first.clone());
+    }
+    for part in parts.iter().skip(1) {
+        out.alias(part, &parts[0], false);
+    }
     overpaid(&mut issues, wire);
     match &payment {
         Some(payment) => out.alias(&head.id, &payment.id, false),
@@ -129,6 +137,24 @@ pub(super) fn associated<'a>(
     let intent = issues.reference_id(&format!("{field}.payment_intent"), payment.payment_intent);
     let charge = issues.reference_id(&format!("{field}.charge"), payment.charge);
     intent.map(|id| ("payment_intents", id)).or_else(|| charge.map(|id| ("charges", id)))
+}
+
+/// The payment intents that each paid a part of the invoice, in id order, where there are several; empty
+/// otherwise. They are one payment, so that a local row on the invoice stands against all of them: the
+/// first id stands for the others, which never leads in a circle when a part is added later. Where more
+/// was paid than was due they stay apart, because the customer may have paid twice.
+fn parts(now_us: i64, wire: &wire::Invoice<'_>) -> Vec<String> {
+    // What is not understood is noted where the payment is read.
+    let mut quiet = Issues::new("invoice", now_us);
+    if quiet.whole("amount_overpaid", wire.amount_overpaid).unwrap_or(0) > 0 {
+        return Vec::new();
+    }
+    let paid = payments(&mut quiet, wire.payments).into_iter().filter(|payment| payment.is_paid);
+    let intents: BTreeSet<String> = paid
+        .filter(|payment| payment.stream == "payment_intents")
+        .map(|payment| payment.id.into_owned())
+        .collect();
+    if intents.len() > 1 { intents.into_iter().collect() } else { Vec::new() }
 }
 
 /// Two payments that each paid the same invoice, and more money than was due: the customer may
