@@ -92,8 +92,6 @@ async fn an_invoice_paid_in_parts_and_booked_whole_is_booked() {
     let sql =
         "insert into ledger_entry select 'whole', provider, account, mode, 'import:whole', $1, 'credit', $2,
                $3, occurred_at_us, $4, '', '', '', 'by hand' from ledger_entry limit 1";
-    let currency =
-        stage.world.payments.iter().find(|one| one.invoice.as_ref() == Some(&invoice)).unwrap().currency;
     let booked_at_us = stage.world.until_us - 86_400_000_000;
     let query = sqlx::query(sql).bind(invoice).bind(amount_minor).bind(first.currency).bind(booked_at_us);
     query.execute(store.pool()).await.unwrap();
