@@ -137,7 +137,7 @@ fn the_rules_have_nothing_to_say_about_what_is_called_clean() {
             let key = RootKey { scope, root_id };
             assert!(suspicious.contains(&key), "seed {seed}: {key:?} is called clean: {said:?}\n{group:?}");
         }
-        for finding in intents.findings(CONTEXT.window) {
+        for finding in intents.findings() {
             let key = RootKey { scope: finding.scope.clone(), root_id: finding.root_id.clone() };
             assert!(suspicious.contains(&key), "seed {seed}: {key:?} is called clean: {finding:?}");
         }

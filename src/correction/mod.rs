@@ -8,7 +8,7 @@ mod caps;
 pub use caps::{CapError, check_caps};
 
 use crate::findings::{Action, Finding, Kind};
-use crate::record::{EffectKey, EffectKind, Scope, Status};
+use crate::record::{EffectKey, EffectKind, Scope, Status, hex};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -90,7 +90,7 @@ impl Correction {
             hash.update(part.as_bytes());
         }
         let digest = hash.finalize();
-        digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+        hex(&digest[..16])
     }
 }
 

@@ -3,9 +3,9 @@
 use super::faults::Planted;
 use super::handlers::{self, Books, InboxRow, LedgerRow, StateRow};
 use super::world::World;
+use crate::record::sha256_hex;
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
-use sha2::{Digest, Sha256};
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
 use sqlx::{Any, AnyConnection, AssertSqlSafe};
@@ -33,8 +33,7 @@ pub async fn deliver(store: &Store, world: &World, planted: &[Planted], seed: u6
     let books = handlers::books(world, planted, seed);
     let account = &*world.account;
     insert(store, INSERT_INBOX, &books.inbox, |query, row: &InboxRow| {
-        let digest = Sha256::digest(row.body.as_bytes());
-        let sha256 = digest.iter().fold(String::with_capacity(64), |hex, byte| hex + &format!("{byte:02x}"));
+        let sha256 = sha256_hex(row.body.as_bytes());
         query
             .bind(PROVIDER)
             .bind(account)

@@ -14,7 +14,7 @@
 //! A person decides on the refund; it is made at the provider, and the next run sees it.
 
 use super::{Action, Finding, Group, Kind, Severity};
-use crate::record::{EffectKind, Scope, Window};
+use crate::record::{EffectKind, Scope};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ impl Intents {
 
     /// One finding for each intent that was charged more than once, a charge of the window among them.
     #[must_use]
-    pub fn findings(mut self, _window: Window) -> Vec<Finding> {
+    pub fn findings(mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for ((scope, intent, currency), charges) in &mut self.charges {
             charges.sort_by(|a, b| (a.occurred_at_us, &a.object_id).cmp(&(b.occurred_at_us, &b.object_id)));

@@ -1,7 +1,7 @@
 //! The finding: one disagreement, its money, and what would put it right.
 
 use super::Unit;
-use crate::record::{EffectKind, Scope, Status};
+use crate::record::{EffectKind, Scope, Status, hex};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -317,7 +317,7 @@ impl Finding {
             hash.update(part.as_bytes());
         }
         let digest = hash.finalize();
-        digest.iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+        hex(&digest[..16])
     }
 
     /// The report order: (provider, account, object, kind, id).

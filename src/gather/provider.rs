@@ -245,10 +245,14 @@ impl ProviderSide<'_> {
 
     async fn page(&self, stream: &str, last: &mut Option<StoredRecord>) -> Result<Option<Vec<StoredRecord>>> {
         let scope = &self.reading.scope;
-        let mut page =
-            store::records_page(self.store, scope, stream, self.reading.window, last.as_ref()).await?;
-        *last = page.last().map(|record| StoredRecord { body: Vec::new(), ..record.clone() });
-        page.shrink_to_fit();
+        let page = store::records_page(self.store, scope, stream, self.reading.window, last.as_ref()).await?;
+        // The cursor keeps no body.
+        *last = page.last().map(|record| StoredRecord {
+            stream: record.stream.clone(),
+            record_id: record.record_id.clone(),
+            body: Vec::new(),
+            ..*record
+        });
         Ok(if page.is_empty() { None } else { Some(page) })
     }
 

@@ -4,6 +4,7 @@
 
 mod coverage;
 mod fact;
+mod hash;
 mod ids;
 mod money;
 mod window;
@@ -13,6 +14,7 @@ pub use fact::{
     Alias, EffectKind, Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Note, NoteKind,
     ProviderEffect, ProviderEvent, ProviderState, Status, Tracks,
 };
+pub use hash::{hex, sha256_hex};
 pub use ids::{EffectKey, EventKey, Scope};
 pub use money::{MoneyError, decimal_from_minor, iso_exponent, minor_from_decimal};
 pub use window::{

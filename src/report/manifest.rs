@@ -5,10 +5,9 @@ use super::cell::Style;
 use super::tie_out::is_tied_out;
 use super::{Rendered, ReportInput};
 use crate::findings::Kind;
-use crate::record::format_instant;
+use crate::record::{format_instant, sha256_hex};
 use anyhow::{Context, Result};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
 /// Its name in a run's folder.
@@ -98,17 +97,6 @@ pub fn render(input: &ReportInput<'_>, files: &[Rendered]) -> Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec_pretty(&manifest).context("write manifest.json in memory")?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-/// SHA-256 in hex.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    Sha256::digest(bytes).iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing into a String cannot fail.
-        write!(text, "{byte:02x}").ok();
-        text
-    })
 }
 
 fn file_json(file: &Rendered) -> FileJson<'_> {

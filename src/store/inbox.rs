@@ -2,14 +2,12 @@
 
 use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::scope;
-use crate::record::EventKey;
+use crate::record::{EventKey, sha256_hex};
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use sqlx::{AnyConnection, Row};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 /// An event as the provider lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,19 +120,6 @@ pub async fn mark_applied(connection: &mut AnyConnection, keys: &[&EventKey], re
         query.fetch_all(&mut *connection).await.context("mark events as applied")?;
     }
     Ok(())
-}
-
-/// SHA-256 in lower-case hex, as `inbox_event.body_sha256` has it.
-#[must_use]
-pub fn sha256_hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        if write!(text, "{byte:02x}").is_err() {
-            break;
-        }
-    }
-    text
 }
 
 fn event_type(body: &[u8]) -> Option<String> {

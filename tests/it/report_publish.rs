@@ -1,6 +1,7 @@
 //! Publishing: no reader ever sees half a file, and a failure leaves what was there.
 
 use crate::sample::sample;
+use recon::record::sha256_hex;
 use recon::report::cell::Style;
 use recon::report::{Rendered, manifest, render, write};
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ fn c78_the_manifest_counts_and_checks_every_file() {
     assert_eq!(files.len(), found.len(), "no other file, no temporary one");
     for entry in files {
         let bytes = &found[entry["name"].as_str().unwrap()];
-        assert_eq!(entry["sha256"], manifest::sha256_hex(bytes));
+        assert_eq!(entry["sha256"], sha256_hex(bytes));
         assert_eq!(entry["bytes"], bytes.len());
         let rows = csv::Reader::from_reader(&**bytes).records().count();
         assert_eq!(entry["rows"], rows, "{}", entry["name"]);

@@ -11,7 +11,7 @@ use recon::demo::world::{WANTED_TYPES, World};
 use recon::demo::{PROVIDER, deliver};
 use recon::provider::Cancel;
 use recon::record::format_instant;
-use recon::report::manifest::sha256_hex;
+use recon::record::sha256_hex;
 use recon::store::{Access, Store};
 use sqlx::Row;
 use std::path::{Path, PathBuf};

@@ -148,7 +148,7 @@ impl World {
             intents.add(&scope, &root_id, &normal);
             judged.push(((scope.clone(), root_id.clone()), judge(context, &scope, &root_id, group)));
         }
-        let mut findings = intents.findings(context.window);
+        let mut findings = intents.findings();
         let known: BTreeSet<(&Scope, &str)> =
             self.provider_events.iter().map(|event| (&event.scope, event.event_id.as_str())).collect();
         let strange =

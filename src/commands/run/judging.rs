@@ -60,7 +60,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         }
         judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
     }
-    judged.findings.extend(intents.findings(job.window));
+    judged.findings.extend(intents.findings());
     judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
     judged.findings.extend(gathered.notes.iter().map(from_note));
     let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);

@@ -1,0 +1,20 @@
+//! SHA-256 and hexadecimal text: one spelling for ids, checksums and stored hashes.
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// Bytes as lower-case hexadecimal text.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a String cannot fail.
+        write!(text, "{byte:02x}").ok();
+        text
+    })
+}
+
+/// SHA-256 of bytes, as hexadecimal text of 64 digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
