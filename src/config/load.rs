@@ -3,8 +3,9 @@
 
 use super::document::{Document, Section};
 use super::provider::read_providers;
+use super::receive::{read_notify, read_outbox, read_receive, read_work};
 use super::unusable::{Unusable, suggestion};
-use super::values::{beside, parse_duration, parse_size, shown};
+use super::values::{beside, parse_base_url, parse_duration, parse_size, shown};
 use super::{
     Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
     Settings, Side,
@@ -29,8 +30,21 @@ const CORRECTABLE: [Kind; 6] = [
     Kind::ForbiddenTransition,
 ];
 const LOOKUPS_MAX: i64 = 1_000_000;
-const ROOT: [&str; 9] =
-    ["store", "report", "provider", "inbox", "local", "corrections", "owners", "compare", "limits"];
+const ROOT: [&str; 13] = [
+    "store",
+    "report",
+    "provider",
+    "inbox",
+    "local",
+    "corrections",
+    "owners",
+    "compare",
+    "limits",
+    "receive",
+    "work",
+    "outbox",
+    "notify",
+];
 
 /// Where secrets named by `{ env = … }` are looked up.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -40,7 +54,7 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// # Errors
 /// When the file is missing, unreadable, or does not hold usable settings.
 pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
-    read(path, Keys::Read)
+    load_for(path, Needs { api_keys: true, webhook_secrets: false })
 }
 
 /// As [`load`], for what asks no provider: keys are not read, so that whoever only looks at stored runs need
@@ -49,10 +63,14 @@ pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
 /// # Errors
 /// As [`load`], except for keys that cannot be read.
 pub fn load_without_keys(path: Option<&Path>) -> Result<Settings, Unusable> {
-    read(path, Keys::Leave)
+    load_for(path, Needs::default())
 }
 
-fn read(path: Option<&Path>, keys: Keys) -> Result<Settings, Unusable> {
+/// Reads the settings with the secrets that a command needs; the others are empty in the answer.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_for(path: Option<&Path>, needs: Needs) -> Result<Settings, Unusable> {
     let path = path.unwrap_or_else(|| Path::new(FILE_NAME));
     let here = std::env::current_dir().map(|here| here.display().to_string()).unwrap_or_default();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -62,7 +80,7 @@ fn read(path: Option<&Path>, keys: Keys) -> Result<Settings, Unusable> {
         ),
         _ => Unusable::new(format!("cannot read {}: {error}", path.display()), ""),
     })?;
-    parse_with(&text, path, &|name| std::env::var(name).ok(), keys)
+    parse_with(&text, path, &|name| std::env::var(name).ok(), needs)
 }
 
 /// Reads the settings from a text that stands at `path`; relative paths in it are beside `path`.
@@ -70,22 +88,23 @@ fn read(path: Option<&Path>, keys: Keys) -> Result<Settings, Unusable> {
 /// # Errors
 /// When the text does not hold usable settings.
 pub fn parse(text: &str, path: &Path, environment: Environment<'_>) -> Result<Settings, Unusable> {
-    parse_with(text, path, environment, Keys::Read)
+    parse_with(text, path, environment, Needs { api_keys: true, webhook_secrets: false })
 }
 
-/// Whether a provider's key is read.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
-    Read,
-    /// Only its form is checked.
-    Leave,
+/// Which secrets are read; of the others only the form is checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Keys for the provider's API.
+    pub api_keys: bool,
+    /// Secrets that sign deliveries.
+    pub webhook_secrets: bool,
 }
 
 fn parse_with(
     text: &str,
     path: &Path,
     environment: Environment<'_>,
-    keys: Keys,
+    needs: Needs,
 ) -> Result<Settings, Unusable> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let document = Document { path, text };
@@ -96,11 +115,17 @@ fn parse_with(
         Unusable::new(format!("{place}: not readable as TOML: {why}"), "")
     })?;
     let root = Section::root(document, table.get_ref(), &ROOT)?;
-    let context = Context { folder: folder_of(path), environment, keys };
+    let context = Context { folder: folder_of(path), environment, needs };
+    let (providers, endpoints) = read_providers(&root, &context)?;
     Ok(Settings {
         store_url: read_store(&root, &context)?,
         report: read_report(&root, &context)?,
-        providers: read_providers(&root, &context)?,
+        providers,
+        endpoints,
+        receive: read_receive(&root, &context)?,
+        work: read_work(&root)?,
+        outbox: read_outbox(&root, &context)?,
+        notify: read_notify(&root, &context)?,
         inbox: context.side(&root.section("inbox", &["url"])?, "url")?,
         local: read_local(&root, &context)?,
         corrections: read_corrections(&root)?,
@@ -119,18 +144,47 @@ fn folder_of(path: &Path) -> PathBuf {
 pub(super) struct Context<'a> {
     folder: PathBuf,
     environment: Environment<'a>,
-    keys: Keys,
+    needs: Needs,
 }
 
 impl Context<'_> {
     /// A provider's key: `{ env = "NAME" }` or `{ file = "PATH" }`, never the key itself.
     pub fn secret(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
         let Some(value) = section.raw(key) else { return Ok(None) };
-        if self.keys == Keys::Leave {
+        if !self.needs.api_keys {
             secret_source(section, key, value.get_ref())?;
             return Ok(Some(Secret::new(String::new())));
         }
         self.secret_value(section, key, value.get_ref()).map(Some)
+    }
+
+    /// The secrets that sign an endpoint's deliveries.
+    pub fn secrets(&self, section: &Section<'_>, key: &str) -> Result<Vec<Secret>, Unusable> {
+        let mut secrets = Vec::new();
+        for item in section.items(key)?.unwrap_or_default() {
+            if self.needs.webhook_secrets {
+                secrets.push(self.secret_value(section, key, item.get_ref())?);
+            } else {
+                secret_source(section, key, item.get_ref())?;
+            }
+        }
+        Ok(secrets)
+    }
+
+    /// A URL that may hold a secret: as text, or where a secret stands. It is read whatever is needed.
+    pub fn url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let url = match section.raw(key).map(toml::Spanned::get_ref) {
+            None => return Ok(None),
+            Some(value) if value.is_table() => self.secret_value(section, key, value)?,
+            Some(_) => Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()),
+        };
+        parse_base_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
+        Ok(Some(url))
+    }
+
+    /// Relative paths are beside the configuration file.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     fn secret_value(
@@ -234,14 +288,6 @@ fn secret_source<'a>(
         (Some(("file", Some(name))), None) if !name.is_empty() => Ok(SecretSource::File(name)),
         _ => Err(section.bad(key, "must be exactly one of env and file", HINT)),
     }
-}
-
-/// Checks the form of a list of secrets that this command does not need, and reads none of them.
-pub(super) fn check_secret_list(section: &Section<'_>, key: &str) -> Result<(), Unusable> {
-    for item in section.items(key)?.unwrap_or_default() {
-        secret_source(section, key, item.get_ref())?;
-    }
-    Ok(())
 }
 
 /// A duration setting.

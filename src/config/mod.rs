@@ -3,10 +3,11 @@
 mod document;
 mod load;
 mod provider;
+mod receive;
 mod unusable;
 mod values;
 
-pub use load::{Environment, FILE_NAME, load, load_without_keys, parse};
+pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{parse_duration, parse_size, shown};
 
@@ -15,6 +16,7 @@ use crate::record::{EffectKind, Scope, Status};
 use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,8 +51,18 @@ pub struct Settings {
     pub store_url: String,
     /// `[report]`.
     pub report: ReportSettings,
-    /// `[[provider]]`, at least one.
+    /// The `[[provider]]` tables whose lists a run reads.
     pub providers: Vec<ProviderSettings>,
+    /// Every `[[provider]]` table, as an endpoint of the receiver; at least one.
+    pub endpoints: Vec<EndpointSettings>,
+    /// `[receive]`.
+    pub receive: ReceiveSettings,
+    /// `[work]`.
+    pub work: WorkSettings,
+    /// `[outbox]`.
+    pub outbox: OutboxSettings,
+    /// `[notify]`.
+    pub notify: NotifySettings,
     /// `[inbox] url`.
     pub inbox: Side,
     /// `[local]`.
@@ -225,4 +237,157 @@ pub struct LimitSettings {
     pub ask_count_max: usize,
     /// Attempts for one request.
     pub attempts_max: u32,
+}
+
+/// Whose deliveries an endpoint takes: it decides how they are signed and what identifies an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EndpointKind {
+    /// Stripe.
+    Stripe,
+    /// GitHub.
+    GitHub,
+    /// Shopify.
+    Shopify,
+    /// Twilio.
+    Twilio,
+    /// Slack.
+    Slack,
+    /// Discord.
+    Discord,
+    /// Mercado Pago.
+    MercadoPago,
+    /// Asaas.
+    Asaas,
+    /// `PagBank`.
+    PagBank,
+    /// Adyen.
+    Adyen,
+    /// Paddle.
+    Paddle,
+    /// Square.
+    Square,
+    /// `PayPal`.
+    PayPal,
+    /// Whoever follows the Standard Webhooks specification.
+    StandardWebhooks,
+    /// Anyone else who signs with an HMAC, as `[provider.signature]` describes.
+    Hmac,
+}
+
+impl EndpointKind {
+    /// Every kind.
+    pub const ALL: [Self; 15] = [
+        Self::Stripe,
+        Self::GitHub,
+        Self::Shopify,
+        Self::Twilio,
+        Self::Slack,
+        Self::Discord,
+        Self::MercadoPago,
+        Self::Asaas,
+        Self::PagBank,
+        Self::Adyen,
+        Self::Paddle,
+        Self::Square,
+        Self::PayPal,
+        Self::StandardWebhooks,
+        Self::Hmac,
+    ];
+
+    /// The word in `recon.toml`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stripe => "stripe",
+            Self::GitHub => "github",
+            Self::Shopify => "shopify",
+            Self::Twilio => "twilio",
+            Self::Slack => "slack",
+            Self::Discord => "discord",
+            Self::MercadoPago => "mercado_pago",
+            Self::Asaas => "asaas",
+            Self::PagBank => "pagbank",
+            Self::Adyen => "adyen",
+            Self::Paddle => "paddle",
+            Self::Square => "square",
+            Self::PayPal => "paypal",
+            Self::StandardWebhooks => "standard_webhooks",
+            Self::Hmac => "hmac",
+        }
+    }
+}
+
+/// One `[[provider]]` as an endpoint of the receiver.
+#[derive(Clone, Debug)]
+pub struct EndpointSettings {
+    /// The value of the `provider` column, and the last part of the endpoint's path.
+    pub name: String,
+    /// How its deliveries are signed.
+    pub kind: EndpointKind,
+    /// `live` or `test`: events of the other mode are kept and never applied.
+    pub mode: String,
+    /// Secrets that may have signed, the current one first. Empty: deliveries cannot be taken.
+    pub secrets: Vec<Secret>,
+    /// The URL under which the provider calls, where its scheme signs that.
+    pub public_url: Option<String>,
+    /// How far a signed time may lie from the receipt, to both sides.
+    pub tolerance: Duration,
+    /// `[provider.signature]` as written, for the kind `hmac`.
+    pub signature: BTreeMap<String, String>,
+}
+
+/// `[receive]`.
+#[derive(Clone, Debug)]
+pub struct ReceiveSettings {
+    /// Where it listens.
+    pub listen: SocketAddr,
+    /// The largest body that is taken, bytes.
+    pub body_bytes_max: usize,
+    /// Deliveries that may wait for their commit; more are answered 503.
+    pub waiting_max: usize,
+    /// How long one request may take, from its first byte to the answer.
+    pub timeout: Duration,
+    /// Where deliveries are kept while the store cannot be reached; none: they are answered 503.
+    pub spill_dir: Option<PathBuf>,
+    /// How long raw bodies are kept. Keys are kept for ever.
+    pub retention: Duration,
+}
+
+/// `[work]`.
+#[derive(Clone, Debug)]
+pub struct WorkSettings {
+    /// Attempts before an event is a dead letter, 1 to 5.
+    pub attempts_max: i64,
+    /// Wait after the first failed attempt; it grows fourfold with each.
+    pub retry_delay: Duration,
+    /// Events claimed at a time.
+    pub batch: i64,
+    /// How long an event may stay parked before it is a dead letter.
+    pub park_max: Duration,
+    /// Event types whose object is fetched before it is applied; `None`: all that announce money.
+    pub fetch: Option<BTreeSet<String>>,
+}
+
+/// `[outbox]`.
+#[derive(Clone, Debug)]
+pub struct OutboxSettings {
+    /// Where a message for each applied effect is posted; none: no message is written.
+    pub url: Option<Secret>,
+    /// Attempts before a message is a dead letter.
+    pub attempts_max: i64,
+    /// Wait after the first failed attempt; it doubles with each.
+    pub retry_delay: Duration,
+    /// How long one call may take.
+    pub timeout: Duration,
+}
+
+/// `[notify]`.
+#[derive(Clone, Debug)]
+pub struct NotifySettings {
+    /// A webhook that takes `{"text": …}`, as Slack's do.
+    pub url: Option<Secret>,
+    /// Age above which a waiting event is told.
+    pub waiting_age: Duration,
+    /// Duplicates in an hour above which they are told, as an alarm about latency.
+    pub duplicates_per_hour: u64,
 }

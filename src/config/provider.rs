@@ -1,21 +1,22 @@
 //! `[[provider]]`: one table for each provider account pool.
 
 use super::document::Section;
-use super::load::{Context, check_secret_list, duration};
+use super::load::{Context, duration};
 use super::unusable::{Unusable, suggestion};
 use super::values::{parse_base_url, shown};
-use super::{Accounts, ProviderSettings};
+use super::{Accounts, EndpointKind, EndpointSettings, ProviderSettings};
 use crate::record::EffectKind;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-const KEYS: [&str; 13] = [
-    "name",
-    "kind",
+/// What every provider has, whoever it is.
+const ENDPOINT_KEYS: [&str; 7] =
+    ["name", "kind", "mode", "webhook_secrets", "webhook_url", "tolerance", "signature"];
+/// What only those have whose lists are read.
+const LIST_KEYS: [&str; 9] = [
     "base_url",
     "api_key",
-    "webhook_secrets",
     "accounts",
-    "mode",
     "requests_per_second",
     "account_requests_per_second",
     "settle_delay",
@@ -31,43 +32,49 @@ const STRIPE_LIVE_ACCOUNT_PER_SECOND: i64 = 100 * 8 / 10;
 const STRIPE_TEST_ACCOUNT_PER_SECOND: i64 = 25 * 8 / 10;
 const PER_SECOND_MAX: i64 = 100_000;
 
-/// Every provider, at least one, names unique.
+/// Every provider, at least one, names unique: those whose lists a run reads, and all as endpoints.
 pub(super) fn read_providers(
     root: &Section<'_>,
     context: &Context<'_>,
-) -> Result<Vec<ProviderSettings>, Unusable> {
-    let mut providers: Vec<ProviderSettings> = Vec::new();
-    for section in root.sections("provider", &KEYS)? {
-        let provider = read_provider(&section, context)?;
-        if providers.iter().any(|other| other.name == provider.name) {
-            let why = format!("`{}` is the name of two providers", provider.name);
+) -> Result<(Vec<ProviderSettings>, Vec<EndpointSettings>), Unusable> {
+    let known = [&ENDPOINT_KEYS[..], &LIST_KEYS[..]].concat();
+    let mut providers = Vec::new();
+    let mut endpoints: Vec<EndpointSettings> = Vec::new();
+    for section in root.sections("provider", &known)? {
+        let endpoint = read_endpoint(&section, context)?;
+        if endpoints.iter().any(|other| other.name == endpoint.name) {
+            let why = format!("`{}` is the name of two providers", endpoint.name);
             return Err(section.bad(
                 "name",
                 &why,
                 "the name is the `provider` column everywhere; make it unique",
             ));
         }
-        providers.push(provider);
+        if endpoint.kind == EndpointKind::Stripe {
+            providers.push(read_provider(&section, context, &endpoint)?);
+        } else if let Some(key) = LIST_KEYS.into_iter().find(|key| section.raw(key).is_some()) {
+            let why = format!("means nothing for {}, whose lists are not read", endpoint.kind.as_str());
+            return Err(section.bad(key, &why, "leave it out"));
+        }
+        endpoints.push(endpoint);
     }
-    if providers.is_empty() {
+    if endpoints.is_empty() {
         return Err(root.bad(
             "[[provider]]",
             "is missing: there is nothing to ask",
             "`recon init` writes an example",
         ));
     }
-    Ok(providers)
+    Ok((providers, endpoints))
 }
 
-fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<ProviderSettings, Unusable> {
-    let kind = section.text("kind")?.unwrap_or("stripe");
-    if kind != "stripe" {
-        return Err(section.bad(
-            "kind",
-            &format!("{} is not known", shown(kind)),
-            suggestion(kind, &["stripe"]),
-        ));
-    }
+fn read_endpoint(section: &Section<'_>, context: &Context<'_>) -> Result<EndpointSettings, Unusable> {
+    const TOLERANCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+    let word = section.text("kind")?.unwrap_or("stripe");
+    let kind = EndpointKind::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| {
+        let known = EndpointKind::ALL.map(EndpointKind::as_str);
+        section.bad("kind", &format!("{} is not known", shown(word)), suggestion(word, &known))
+    })?;
     let name = section
         .text("name")?
         .ok_or_else(|| section.bad("name", "is missing", "such as name = \"stripe\""))?;
@@ -79,6 +86,34 @@ fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<Provide
     if !matches!(mode, "live" | "test") {
         return Err(section.bad("mode", "must be \"live\" or \"test\"", ""));
     }
+    let tolerance = duration(section, "tolerance", "5m")?;
+    if tolerance.is_zero() || tolerance > TOLERANCE_MAX {
+        return Err(section.bad("tolerance", "must be longer than nothing and at most 24h", ""));
+    }
+    let public_url = section.text("webhook_url")?.map(|url| {
+        parse_base_url(url).map_err(|why| section.bad("webhook_url", &why, "")).map(|_| url.trim().to_owned())
+    });
+    let signature = section.open_section("signature")?;
+    let mut described = BTreeMap::new();
+    for (key, _) in signature.entries() {
+        described.insert(key.to_owned(), signature.text(key)?.unwrap_or_default().to_owned());
+    }
+    Ok(EndpointSettings {
+        name: name.to_owned(),
+        kind,
+        mode: mode.to_owned(),
+        secrets: context.secrets(section, "webhook_secrets")?,
+        public_url: public_url.transpose()?,
+        tolerance,
+        signature: described,
+    })
+}
+
+fn read_provider(
+    section: &Section<'_>,
+    context: &Context<'_>,
+    endpoint: &EndpointSettings,
+) -> Result<ProviderSettings, Unusable> {
     let base_url = parse_base_url(section.text("base_url")?.unwrap_or("https://api.stripe.com"))
         .map_err(|why| section.bad("base_url", &why, ""))?;
     let api_key = context.secret(section, "api_key")?.ok_or_else(|| {
@@ -88,15 +123,14 @@ fn read_provider(section: &Section<'_>, context: &Context<'_>) -> Result<Provide
             "write api_key = { env = \"STRIPE_API_KEY\" }; a restricted key that reads is enough",
         )
     })?;
-    check_secret_list(section, "webhook_secrets")?;
     let account_default =
-        if mode == "live" { STRIPE_LIVE_ACCOUNT_PER_SECOND } else { STRIPE_TEST_ACCOUNT_PER_SECOND };
+        if endpoint.mode == "live" { STRIPE_LIVE_ACCOUNT_PER_SECOND } else { STRIPE_TEST_ACCOUNT_PER_SECOND };
     Ok(ProviderSettings {
-        name: name.to_owned(),
+        name: endpoint.name.clone(),
         base_url,
         api_key,
         accounts: read_accounts(section)?,
-        mode: mode.to_owned(),
+        mode: endpoint.mode.clone(),
         requests_per_second: per_second(section, "requests_per_second", STRIPE_ENDPOINT_PER_SECOND)?,
         account_requests_per_second: per_second(section, "account_requests_per_second", account_default)?,
         settle_delay: duration(section, "settle_delay", "5m")?,

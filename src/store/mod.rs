@@ -4,6 +4,7 @@
 //! The one thing to get right: every write transaction takes the write lock at its start
 //! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
 
+pub mod arrivals;
 pub mod batch;
 pub mod chain;
 pub mod history;
@@ -13,6 +14,7 @@ pub mod ledger;
 pub mod plans;
 pub mod runs;
 pub mod states;
+pub mod work;
 mod aliases;
 mod health;
 mod pages;
@@ -136,7 +138,10 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrator() -> Migrator {
-    const FILES: [(i64, &str, &str); 1] = [(1, "store", include_str!("../../migrations/0001_store.sql"))];
+    const FILES: [(i64, &str, &str); 2] = [
+        (1, "store", include_str!("../../migrations/0001_store.sql")),
+        (5, "receive", include_str!("../../migrations/0005_receive.sql")),
+    ];
     let migrations = FILES.map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

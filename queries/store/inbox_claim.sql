@@ -1,0 +1,22 @@
+-- Claims due events and books their next attempt in the same commit, so that an error, a crash and a kill
+-- take one path. Relies on the write lock; `inbox_claim_postgres.sql` is its twin for concurrent claims. The
+-- delay is by attempts made: $1 to $5 are the next times after 1, 2, 3, 4 and more attempts. A parked event
+-- does not use up attempts. Zero rows: nothing is due.
+update inbox_event
+set next_attempt_at_us = case
+        when attempts = 0 then $1
+        when attempts = 1 then $2
+        when attempts = 2 then $3
+        when attempts = 3 then $4
+        else $5
+    end,
+    attempts = case when status = 'parked' then attempts else attempts + 1 end
+where (provider, account, mode, event_id) in (
+    select provider, account, mode, event_id
+    from inbox_event
+    where status in ('received', 'parked')
+      and next_attempt_at_us <= $6
+    order by next_attempt_at_us, received_at_us
+    limit $7
+)
+returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status

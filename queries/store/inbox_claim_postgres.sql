@@ -1,0 +1,22 @@
+-- As inbox_claim.sql, for workers that claim side by side on PostgreSQL: rows that another worker is claiming
+-- are skipped. $1 to $5 are the next times after 1, 2, 3, 4 and more attempts, $6 now, $7 how many. A parked
+-- event does not use up attempts. Zero rows: nothing is due, or others are at it.
+update inbox_event
+set next_attempt_at_us = case
+        when attempts = 0 then $1
+        when attempts = 1 then $2
+        when attempts = 2 then $3
+        when attempts = 3 then $4
+        else $5
+    end,
+    attempts = case when status = 'parked' then attempts else attempts + 1 end
+where (provider, account, mode, event_id) in (
+    select provider, account, mode, event_id
+    from inbox_event
+    where status in ('received', 'parked')
+      and next_attempt_at_us <= $6
+    order by next_attempt_at_us, received_at_us
+    limit $7
+    for update skip locked
+)
+returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status

@@ -1,0 +1,146 @@
+//! The inbox as the worker sees it: claiming what is due, and ending it in the transaction of its effect.
+//!
+//! The one thing to get right: a claim books the event's next attempt in its own commit, so that an error, a
+//! crash and a kill all take one path: the event is simply due again.
+
+use super::batch::{CHUNK_ROWS, repeat_values};
+use super::ledger::scope;
+use crate::record::{EffectKey, EventKey, InboxStatus};
+use anyhow::{Context, Result, anyhow};
+use sqlx::{AnyConnection, Row};
+
+/// An event that a worker has claimed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its key.
+    pub key: EventKey,
+    /// The provider's type.
+    pub event_type: String,
+    /// The bytes as received; empty where they were dropped after their retention.
+    pub body: Vec<u8>,
+    /// First receipt, Unix µs.
+    pub received_at_us: i64,
+    /// Attempts, with this one.
+    pub attempts: i64,
+    /// Whether it was parked.
+    pub is_parked: bool,
+}
+
+/// Bodies hold personal data, so they are not shown.
+impl std::fmt::Debug for Claimed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Claimed")
+            .field("key", &self.key)
+            .field("attempts", &self.attempts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// When an event is due again after 1, 2, 3, 4 and more attempts, Unix µs.
+pub type NextAttempts = [i64; 5];
+
+/// Claims up to `count` due events, oldest due first. The caller commits at once, before any work.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn claim(
+    connection: &mut AnyConnection,
+    is_postgres: bool,
+    next_attempts_us: &NextAttempts,
+    now_us: i64,
+    count: i64,
+) -> Result<Vec<Claimed>> {
+    const SQL: &str = include_str!("../../queries/store/inbox_claim.sql");
+    const POSTGRES: &str = include_str!("../../queries/store/inbox_claim_postgres.sql");
+    let mut query = sqlx::query(if is_postgres { POSTGRES } else { SQL });
+    for next_us in next_attempts_us {
+        query = query.bind(*next_us);
+    }
+    let rows =
+        query.bind(now_us).bind(count).fetch_all(&mut *connection).await.context("claim due events")?;
+    let mut claimed = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let status: String = row.try_get("status")?;
+        let status: InboxStatus = status.parse().map_err(|()| anyhow!("unknown inbox status `{status}`"))?;
+        claimed.push(Claimed {
+            key: EventKey { scope: scope(row)?, event_id: row.try_get("event_id")? },
+            event_type: row.try_get("event_type")?,
+            body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
+            received_at_us: row.try_get("received_at_us")?,
+            attempts: row.try_get("attempts")?,
+            is_parked: status == InboxStatus::Parked,
+        });
+    }
+    // Neither database promises an order of returned rows.
+    claimed.sort_by(|a, b| (a.received_at_us, &a.key).cmp(&(b.received_at_us, &b.key)));
+    Ok(claimed)
+}
+
+/// How an event ends, or is put aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending<'a> {
+    /// `applied`, `superseded`, `ignored`, `dead` or `parked`.
+    pub status: InboxStatus,
+    /// Why, without personal data; empty where there is nothing to say.
+    pub error: &'a str,
+    /// The effect key (`credit:ch_1`) that it waits for while it is parked, else empty.
+    pub parked_for: &'a str,
+    /// When it is due again while it is parked, Unix µs; else 0.
+    pub due_us: i64,
+}
+
+/// Ends events in the transaction of what they did. One that ended meanwhile stays as it is.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn finish(
+    connection: &mut AnyConnection,
+    keys: &[&EventKey],
+    ending: Ending<'_>,
+    now_us: i64,
+) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/inbox_finish.sql");
+    let completed_us = (ending.status != InboxStatus::Parked).then_some(now_us);
+    for chunk in keys.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(ending.status.as_str());
+        query = query.bind(completed_us).bind(ending.error).bind(ending.parked_for).bind(ending.due_us);
+        for EventKey { scope, event_id } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        query.fetch_all(&mut *connection).await.context("end events")?;
+    }
+    Ok(())
+}
+
+/// Notes why an attempt failed; the claim has booked the next one.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &str) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/inbox_fail.sql");
+    for chunk in keys.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(error);
+        for EventKey { scope, event_id } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        query.fetch_all(&mut *connection).await.context("note failed attempts")?;
+    }
+    Ok(())
+}
+
+/// Makes the events due that are parked for any of these effects, in the transaction in which they land.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us: i64) -> Result<u64> {
+    const SQL: &str = include_str!("../../queries/store/inbox_wake.sql");
+    let mut woken = 0;
+    for chunk in landed.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(now_us);
+        for EffectKey { scope, key } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**key);
+        }
+        woken += query.fetch_all(&mut *connection).await.context("wake parked events")?.len() as u64;
+    }
+    Ok(woken)
+}
