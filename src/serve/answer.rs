@@ -1,0 +1,50 @@
+//! What a provider hears. No answer repeats anything of the delivery but Slack's challenge.
+
+use super::intake::Unavailable;
+use crate::receive::{Refusal, Reply};
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+
+/// Seconds after which a provider may come again.
+const RETRY_AFTER_S: &str = "2";
+
+/// What the provider wants to hear, once its events are safe.
+pub(super) fn taken(reply: &Reply) -> Response {
+    let mut response = Response::new(Body::from(reply.body().to_owned()));
+    *response.status_mut() = StatusCode::from_u16(reply.status()).unwrap_or(StatusCode::OK);
+    if let Some(kind) = reply.content_type() {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    }
+    response
+}
+
+/// Not verified, or not readable.
+pub(super) fn refused(refusal: Refusal) -> Response {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    if status == StatusCode::SERVICE_UNAVAILABLE { come_again(refusal.as_str()) } else { plain(status, refusal.as_str()) }
+}
+
+/// Not safe yet.
+pub(super) fn unavailable(why: Unavailable) -> Response {
+    come_again(match why {
+        Unavailable::Full => "busy",
+        Unavailable::StoreDown => "store_unavailable",
+        Unavailable::Ending => "ending",
+    })
+}
+
+pub(super) fn come_again(word: &'static str) -> Response {
+    let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, word);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_S));
+    response
+}
+
+/// A status with one word.
+pub(super) fn plain(status: StatusCode, word: &'static str) -> Response {
+    let mut response = Response::new(Body::from(word));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

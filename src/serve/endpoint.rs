@@ -1,0 +1,74 @@
+//! The endpoints of the receiver, from `[[provider]]`.
+
+use crate::config::{EndpointKind, EndpointSettings, Secret, Unusable};
+use crate::receive::{Scheme, Settings, check_secrets};
+use std::collections::BTreeMap;
+
+/// One `POST /webhooks/{provider}`.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The provider's name, the last part of the path.
+    pub name: String,
+    /// How deliveries are verified.
+    pub settings: Settings,
+    /// Secrets that may have signed.
+    pub secrets: Vec<Secret>,
+    /// The URL under which the provider calls, where it is signed.
+    pub public_url: Option<String>,
+}
+
+/// The endpoints that can take deliveries, by name. Providers without secrets have none.
+///
+/// # Errors
+/// When a secret cannot be used, or there is no endpoint at all.
+pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, Endpoint>, Unusable> {
+    let mut endpoints = BTreeMap::new();
+    for one in configured {
+        let needs_secret = one.kind != EndpointKind::PayPal;
+        if needs_secret && one.secrets.is_empty() {
+            tracing::warn!(provider = one.name, "{} has no webhook_secrets: its deliveries are not taken", one.name);
+            continue;
+        }
+        let scheme = scheme(one)?;
+        check_secrets(&scheme, &one.secrets).map_err(|why| {
+            Unusable::new(format!("[[provider]] {}: webhook_secrets: {why}", one.name), "copy it from the provider's page of this endpoint")
+        })?;
+        let mut settings = Settings::new(scheme, &one.mode);
+        if settings.age_max_s.is_some() {
+            settings.age_max_s = u32::try_from(one.tolerance.as_secs()).ok();
+        }
+        let endpoint = Endpoint {
+            name: one.name.clone(),
+            settings,
+            secrets: one.secrets.clone(),
+            public_url: one.public_url.clone(),
+        };
+        endpoints.insert(one.name.clone(), endpoint);
+    }
+    if endpoints.is_empty() {
+        return Err(Unusable::new(
+            "no [[provider]] has webhook_secrets: there is nothing to receive",
+            "write webhook_secrets = [{ env = \"STRIPE_WEBHOOK_SECRET\" }]",
+        ));
+    }
+    Ok(endpoints)
+}
+
+fn scheme(one: &EndpointSettings) -> Result<Scheme, Unusable> {
+    Ok(match one.kind {
+        EndpointKind::Stripe => Scheme::Stripe,
+        EndpointKind::GitHub => Scheme::GitHub,
+        EndpointKind::Shopify => Scheme::Shopify,
+        EndpointKind::Twilio => Scheme::Twilio,
+        EndpointKind::Slack => Scheme::Slack,
+        EndpointKind::Discord => Scheme::Discord,
+        EndpointKind::MercadoPago => Scheme::MercadoPago,
+        EndpointKind::Asaas => Scheme::Asaas,
+        EndpointKind::PagBank => Scheme::PagBank,
+        EndpointKind::Adyen => Scheme::Adyen,
+        EndpointKind::Paddle => Scheme::Paddle,
+        EndpointKind::Square => Scheme::Square,
+        EndpointKind::StandardWebhooks => Scheme::StandardWebhooks,
+        EndpointKind::PayPal | EndpointKind::Hmac => todo!("wired with their settings"),
+    })
+}

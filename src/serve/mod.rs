@@ -1,0 +1,19 @@
+//! `POST /webhooks/{provider}`: verify the raw bytes, store, answer. Nothing is processed here.
+//!
+//! The one thing to get right: 2xx only after the event is safe, in a committed transaction or in a synced
+//! file. Whatever goes wrong after that is ours to mend and never the provider's to send again.
+
+mod answer;
+mod connections;
+mod endpoint;
+mod intake;
+mod metrics;
+mod server;
+mod spill;
+
+pub use connections::serve_connections;
+pub use endpoint::{Endpoint, endpoints};
+pub use intake::{Intake, Unavailable, Writing};
+pub use metrics::{Histogram, Metrics};
+pub use server::{App, router};
+pub use spill::Spill;
