@@ -15,6 +15,7 @@ pub mod gather;
 pub mod compare;
 pub mod report;
 pub mod apply;
+pub mod receive;
 pub mod cli;
 pub mod demo;
 pub mod commands;
