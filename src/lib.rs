@@ -16,6 +16,7 @@ pub mod compare;
 pub mod report;
 pub mod apply;
 pub mod receive;
+pub mod serve;
 pub mod cli;
 pub mod demo;
 pub mod commands;

@@ -23,7 +23,11 @@ pub(super) fn taken(reply: &Reply) -> Response {
 /// Not verified, or not readable.
 pub(super) fn refused(refusal: Refusal) -> Response {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    if status == StatusCode::SERVICE_UNAVAILABLE { come_again(refusal.as_str()) } else { plain(status, refusal.as_str()) }
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        come_again(refusal.as_str())
+    } else {
+        plain(status, refusal.as_str())
+    }
 }
 
 /// Not safe yet.

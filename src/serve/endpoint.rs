@@ -26,12 +26,19 @@ pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, End
     for one in configured {
         let needs_secret = one.kind != EndpointKind::PayPal;
         if needs_secret && one.secrets.is_empty() {
-            tracing::warn!(provider = one.name, "{} has no webhook_secrets: its deliveries are not taken", one.name);
+            tracing::warn!(
+                provider = one.name,
+                "{} has no webhook_secrets: its deliveries are not taken",
+                one.name
+            );
             continue;
         }
         let scheme = scheme(one)?;
         check_secrets(&scheme, &one.secrets).map_err(|why| {
-            Unusable::new(format!("[[provider]] {}: webhook_secrets: {why}", one.name), "copy it from the provider's page of this endpoint")
+            Unusable::new(
+                format!("[[provider]] {}: webhook_secrets: {why}", one.name),
+                "copy it from the provider's page of this endpoint",
+            )
         })?;
         let mut settings = Settings::new(scheme, &one.mode);
         if settings.age_max_s.is_some() {

@@ -103,7 +103,12 @@ impl Metrics {
     pub fn text(&self) -> String {
         let mut text = String::new();
         let name = "recon_deliveries_total";
-        head(&mut text, name, "Verified deliveries by what became of them; a jump in duplicates means slow answers", "counter");
+        head(
+            &mut text,
+            name,
+            "Verified deliveries by what became of them; a jump in duplicates means slow answers",
+            "counter",
+        );
         for ((provider, became), count) in lock(&self.deliveries).iter() {
             let series = format!("{name}{{provider=\"{provider}\",became=\"{became}\"}}");
             line(&mut text, &series, &count.to_string());
@@ -120,7 +125,11 @@ impl Metrics {
             line(&mut text, &format!("{name}{{status=\"{status}\"}}"), &count.to_string());
         }
         for (name, help, counter) in [
-            ("recon_spilled_total", "Events kept in files while the store could not be reached", &self.spilled),
+            (
+                "recon_spilled_total",
+                "Events kept in files while the store could not be reached",
+                &self.spilled,
+            ),
             ("recon_brought_back_total", "Spilled events that are in the store by now", &self.brought_back),
         ] {
             head(&mut text, name, help, "counter");

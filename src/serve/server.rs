@@ -80,7 +80,8 @@ async fn take(State(app): State<Arc<App>>, Path(name): Path<String>, request: Re
     let Some(endpoint) = app.endpoints.get(&name) else {
         return answer::plain(StatusCode::NOT_FOUND, "unknown_provider");
     };
-    let answered = tokio::time::timeout(app.timeout, take_in_time(&app, endpoint, request, received_at_us)).await;
+    let answered =
+        tokio::time::timeout(app.timeout, take_in_time(&app, endpoint, request, received_at_us)).await;
     let response = answered.unwrap_or_else(|_| answer::come_again("too_slow"));
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         app.metrics.delivery(&endpoint.name, "unavailable");
@@ -100,7 +101,8 @@ async fn take_in_time(app: &App, endpoint: &Endpoint, request: Request, received
         return answer::plain(StatusCode::PAYLOAD_TOO_LARGE, "too_large");
     }
     let kib = announced.unwrap_or(app.body_bytes_max).div_ceil(KIB).max(1);
-    let Ok(_permit) = Arc::clone(&app.memory).try_acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX)) else {
+    let Ok(_permit) = Arc::clone(&app.memory).try_acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX))
+    else {
         return answer::come_again("busy");
     };
     let bytes = match axum::body::to_bytes(body, app.body_bytes_max).await {
@@ -110,7 +112,11 @@ async fn take_in_time(app: &App, endpoint: &Endpoint, request: Request, received
     match verify(endpoint, &parts, &bytes, received_at_us) {
         Err(refusal) => {
             app.metrics.refused(&endpoint.name, refusal.as_str());
-            tracing::info!(provider = endpoint.name, reason = refusal.as_str(), "a delivery was refused: {refusal}");
+            tracing::info!(
+                provider = endpoint.name,
+                reason = refusal.as_str(),
+                "a delivery was refused: {refusal}"
+            );
             answer::refused(refusal)
         }
         Ok(verified) if verified.events.is_empty() => answer::taken(&verified.reply),
@@ -207,4 +213,3 @@ fn signed_headers(headers: &HeaderMap) -> String {
         .collect();
     serde_json::to_string(&kept).unwrap_or_default()
 }
-

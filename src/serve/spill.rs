@@ -127,7 +127,9 @@ fn read_oldest(folder: &Path) -> Result<Option<Spilled>> {
     for line in text.lines() {
         // The parser's message may repeat what it read.
         let line: Line = serde_json::from_str(line)
-            .map_err(|error| anyhow!("line {} is no delivery (column {})", arrivals.len() + 1, error.column()))
+            .map_err(|error| {
+                anyhow!("line {} is no delivery (column {})", arrivals.len() + 1, error.column())
+            })
             .with_context(context)?;
         arrivals.push(line.arrival().with_context(context)?);
     }
@@ -171,7 +173,10 @@ impl Line {
 
     fn arrival(self) -> Result<Arrival> {
         let body = STANDARD.decode(&self.body_base64).map_err(|_| anyhow!("a body is no base64"))?;
-        ensure!(crate::record::sha256_hex(&body) == self.body_sha256, "a body has another hash than it was kept with");
+        ensure!(
+            crate::record::sha256_hex(&body) == self.body_sha256,
+            "a body has another hash than it was kept with"
+        );
         let scope = Scope::new(&self.provider, &self.account, &self.mode);
         Ok(Arrival {
             key: EventKey { scope, event_id: self.event_id },
