@@ -154,6 +154,7 @@ async fn planned(store: &Store, kind: Kind, action: Action) -> Result<Vec<Correc
         outcome: RunOutcome::Started,
         findings: 0,
         report_dir: String::new(),
+        error: String::new(),
     };
     runs::start(store, &run).await?;
     let findings: Vec<Finding> =

@@ -28,6 +28,7 @@ use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, SqlSafeStr, Transaction};
 use std::time::Duration;
+use thiserror::Error;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,19 @@ pub enum Access {
     ReadWrite,
     /// Only look; a missing store is an error.
     ReadOnly,
+}
+
+/// A store that was only to be looked at is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no store at {path}: nothing was run with this configuration yet")]
+pub struct NoStore {
+    path: String,
+}
+
+impl NoStore {
+    /// What to do about it.
+    pub const HINT: &str = "run `recon` once, such as `recon --since 2024-05-01`; if it has run, `[store] url` or the \
+        working directory is another one here";
 }
 
 /// An open store. Cheap to clone.
@@ -59,13 +73,14 @@ impl Store {
     /// Opens `sqlite:PATH`.
     ///
     /// # Errors
-    /// When the URL is not `sqlite:`, the file cannot be opened, or a migration fails.
+    /// When the URL is not `sqlite:`, the file cannot be opened ([`NoStore`] where it was only to be
+    /// looked at and is not there), or a migration fails.
     pub async fn open(url: &str, access: Access) -> Result<Self> {
         let Some(path) = url.strip_prefix("sqlite:") else {
             bail!("store url must begin with `sqlite:`");
         };
         if access == Access::ReadOnly && !std::path::Path::new(path).exists() {
-            bail!("there is no store at {path}: nothing was run with this configuration yet");
+            return Err(NoStore { path: path.to_owned() }.into());
         }
         sqlx::any::install_default_drivers();
         let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
@@ -136,7 +151,10 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrator() -> Migrator {
-    const FILES: [(i64, &str, &str); 1] = [(1, "store", include_str!("../../migrations/0001_store.sql"))];
+    const FILES: [(i64, &str, &str); 2] = [
+        (1, "store", include_str!("../../migrations/0001_store.sql")),
+        (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
+    ];
     let migrations = FILES.map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
     });

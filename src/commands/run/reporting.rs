@@ -71,7 +71,8 @@ pub(super) async fn report_and_save(
     let files = report::render(&input)?;
     let manifest = report::manifest::render(&input, &files)?;
     let dir = report::write::publish(&job.settings.report.dir, &job.run_id, &files, &manifest)?;
-    save(job, gathered, &judged.findings, outcome).await?;
+    let error = why_incomplete(&gathered.coverage, &tie_out);
+    save(job, gathered, &judged.findings, outcome, &error).await?;
     let shown = dir.display().to_string();
     let program = program();
     let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
@@ -87,6 +88,20 @@ fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -
     let is_complete = coverage.iter().all(|row| row.status != CoverageStatus::Gap);
     let count = findings.iter().filter(|finding| finding.kind != Kind::TimingDifference).count();
     Outcome::judge(count, is_complete, is_tied_out(tie_out))
+}
+
+/// Why a run that came to its end is incomplete; empty where it is not.
+fn why_incomplete(coverage: &[Coverage], tie_out: &[TieOutRow]) -> String {
+    let gaps = coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
+    let gaps: BTreeSet<String> = gaps.map(|row| format!("{} ({})", row.stream, row.cause)).collect();
+    if !gaps.is_empty() {
+        return format!("not seen whole: {}", gaps.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    if is_tied_out(tie_out) {
+        String::new()
+    } else {
+        "not tied out: no finding explains a difference".to_owned()
+    }
 }
 
 async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Seen>> {
@@ -165,7 +180,13 @@ fn counted(judged: &Judged) -> BTreeMap<String, u64> {
     .into()
 }
 
-async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome: Outcome) -> Result<()> {
+async fn save(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    findings: &[Finding],
+    outcome: Outcome,
+    error: &str,
+) -> Result<()> {
     let scopes: Vec<Scope> = gathered.readings.iter().map(|reading| reading.scope.clone()).collect();
     let watermarks: BTreeMap<Scope, i64> = if job.request.offline {
         BTreeMap::new()
@@ -180,6 +201,7 @@ async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome:
             Outcome::Findings => RunOutcome::Findings,
             Outcome::Incomplete | Outcome::Locked | Outcome::Config => RunOutcome::Incomplete,
         },
+        error,
         findings,
         judged: &JudgedScopes { scopes, window: job.window },
         watermarks: &watermarks,

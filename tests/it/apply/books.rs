@@ -261,5 +261,6 @@ pub fn run(run_id: &str, started_at_us: i64) -> Run {
         outcome: RunOutcome::Started,
         findings: 0,
         report_dir: String::new(),
+        error: String::new(),
     }
 }
