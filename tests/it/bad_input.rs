@@ -91,7 +91,7 @@ pub async fn is_refused(stage: &Stage, ended: &Ended, code: i32, words: &[&str])
     assert_eq!(stage.ask(WATERMARKS).await, "0", "{words:?}: the watermark moved");
     if ended.stdout.starts_with("window ") {
         // Only a run that is killed leaves no trace of its end; a disk without room may keep it from that.
-        let said = stage.ask("select outcome || ' ' || error from run order by run_id desc limit 1").await;
+        let said = stage.ask("select outcome || ' ' || error from run order by rowid desc limit 1").await;
         let error = errors[0].strip_prefix("error: ").unwrap();
         let error: String = error.chars().take(400).collect();
         assert!(said == format!("incomplete {error}") || error.contains("disk"), "{words:?}: {said}");
@@ -251,7 +251,7 @@ async fn settings_and_windows_that_cannot_be_meant_are_refused() {
         (&["--since", "2026-06-10T00:00:00Z", "--until", "2026-06-10T00:00:00Z"], &["empty"]),
         (&["--since", "2026-06-10", "--provider", "strip"], &["--provider `strip`"]),
     ] {
-        is_refused(&stage, &run_with(&stage, arguments), 2, words).await;
+        is_refused(&stage, &run_with(&stage, arguments), 78, words).await;
     }
     stage.configure("mode = \"live\"", "mode = \"live\"\nsettle_dealy = \"5m\"");
     let ended = run(&stage, &[]);
