@@ -7,7 +7,7 @@
 
 use super::Outcome;
 use crate::config::Settings;
-use crate::record::format_instant;
+use crate::record::{SECOND_US, format_instant};
 use crate::store::runs::{self, Run};
 use crate::store::{Access, Store};
 use anyhow::Result;
@@ -55,12 +55,12 @@ pub async fn status_with(
         writeln!(out, "{}", line(run, zone))?;
     }
     for run in &unfinished {
-        let started = format_instant(run.started_at_us, zone);
+        let started = to_the_second(run.started_at_us, zone);
         writeln!(out, "{} started {started} and has not ended: it still runs or was killed", run.run_id)?;
     }
     let finished_us = success.as_ref().and_then(|run| run.finished_at_us);
     match finished_us {
-        Some(at_us) => writeln!(out, "last successful run ended {}", format_instant(at_us, zone))?,
+        Some(at_us) => writeln!(out, "last successful run ended {}", to_the_second(at_us, zone))?,
         None => writeln!(out, "no run has ever seen everything")?,
     }
     let age_us = finished_us.map(|at_us| now_us.saturating_sub(at_us).max(0));
@@ -70,7 +70,7 @@ pub async fn status_with(
     let latest = recent.first().map_or("none", |run| run.outcome.as_str());
     let last = success.as_ref().map_or("none", |run| &*run.run_id);
     let findings = success.as_ref().map_or(0, |run| run.findings);
-    let age = age_us.map_or("none".to_owned(), |age_us| format!("{}s", age_us / crate::record::SECOND_US));
+    let age = age_us.map_or("none".to_owned(), |age_us| format!("{}s", age_us / SECOND_US));
     writeln!(
         out,
         "outcome={word} findings={findings} last_success={last} age={age} unfinished={} latest={latest}",
@@ -80,7 +80,7 @@ pub async fn status_with(
 }
 
 fn line(run: &Run, zone: Tz) -> String {
-    let ended = run.finished_at_us.map_or("not ended".to_owned(), |at_us| format_instant(at_us, zone));
+    let ended = run.finished_at_us.map_or("not ended".to_owned(), |at_us| to_the_second(at_us, zone));
     let why = if run.error.is_empty() {
         String::new()
     } else {
@@ -90,9 +90,14 @@ fn line(run: &Run, zone: Tz) -> String {
         "{}  {:<10}  started {}  ended {ended}  window {} to {}  findings {}{why}",
         run.run_id,
         run.outcome.as_str(),
-        format_instant(run.started_at_us, zone),
+        to_the_second(run.started_at_us, zone),
         format_instant(run.window.from_us, zone),
         format_instant(run.window.until_us, zone),
         run.findings
     )
+}
+
+/// When a run began or ended, for reading.
+fn to_the_second(at_us: i64, zone: Tz) -> String {
+    format_instant(at_us - at_us.rem_euclid(SECOND_US), zone)
 }
