@@ -3,7 +3,7 @@
 use super::relations::{self, Steps};
 use super::{generate, hot};
 use crate::postgres::Cluster;
-use crate::world::{Line, World};
+use crate::world::{Line, RULES, VIEWS, World};
 use sqlx::{AnyConnection, Connection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -104,6 +104,33 @@ async fn a_hot_object_is_judged_alike_on_sqlite() {
 async fn a_hot_object_is_judged_alike_on_postgres() {
     let (world, expected) = &*HOT;
     assert_same("postgres", &found_by_postgres(world, Steps::Tables, "hot").await, expected);
+}
+
+/// A person makes the views with `cat queries/rules/views/*.sql`; what the tests make must be the same.
+#[test]
+fn the_views_of_the_tests_are_the_files_in_their_order() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/queries/rules");
+    let files = std::fs::read_dir(format!("{folder}/views")).unwrap().map(|file| file.unwrap().path());
+    let files: BTreeSet<_> = files.collect();
+    let texts: Vec<String> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    assert_eq!(texts, VIEWS);
+    let readme = std::fs::read_to_string(format!("{folder}/README.md")).unwrap();
+    for text in VIEWS {
+        let (_, rest) = text.split_once("\ncreate view ").unwrap();
+        let name = rest.split_whitespace().next().unwrap();
+        assert!(readme.contains(&format!("\n| `{name}` | ")), "the README does not tell of {name}");
+    }
+}
+
+/// They are there to be read.
+#[test]
+fn rules_and_views_are_short() {
+    for (kind, text) in RULES {
+        assert!(text.lines().count() <= 60, "{kind} is longer than a page");
+    }
+    for text in VIEWS {
+        assert!(text.lines().count() <= 70, "longer than a page: {}", text.lines().next().unwrap());
+    }
 }
 
 /// A specification that never fires proves nothing.
