@@ -51,6 +51,11 @@ pub(crate) fn find(
         events.add(event.scope.clone(), event.event_id.clone());
     }
     world.inbox_events = collect(folder, &[Relation::InboxEvent], &events, threads)?.inbox_events;
+    // The relations have resolved ids: what a row names is no alias that still has to be looked up.
+    for row in world.local_effects.iter().filter(|row| row.kind != EffectKind::Credit) {
+        let parts = world.parts.entry((row.scope.clone(), row.root_id.clone())).or_default();
+        parts.insert(row.object_id.clone());
+    }
     let context = Context {
         window: generate::window(),
         pending_since_us: i64::MAX,
