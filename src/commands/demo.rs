@@ -159,7 +159,7 @@ fn refuse_another_owner(folder: &Path) -> Result<()> {
     match met {
         Some(path) if !is_ours => Err(Unusable::new(
             format!("{} is there already and was not written by `recon demo`", path.display()),
-            "name a folder of its own with --keep, such as `recon demo --keep demo`",
+            "name a folder of its own after --keep or --practice, such as `recon demo --keep demo`",
         )
         .into()),
         _ => Ok(()),

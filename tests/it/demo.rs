@@ -137,7 +137,7 @@ fn a_newcomer_runs_reviews_applies_and_comes_to_clean() {
 
     let (code, summary) = paste(dir.path(), NOW_S + 60, &look);
     assert_eq!(code, 1, "{summary}");
-    let plan = dir.path().join(next(&summary, "read ").split(" and delete").next().unwrap());
+    let plan = dir.path().join(next(&summary, ". read ").split(" and delete").next().unwrap());
     let rows = std::fs::read_to_string(&plan).unwrap();
     let kept: Vec<&str> = rows.lines().enumerate().filter(|(at, _)| *at != 1).map(|(_, row)| row).collect();
     std::fs::write(&plan, kept.join("\n") + "\n").unwrap();
@@ -145,7 +145,7 @@ fn a_newcomer_runs_reviews_applies_and_comes_to_clean() {
     assert_eq!(code, 0, "{applied}");
     assert!(applied.contains(&format!(" applied={} ", kept.len() - 1)), "{applied}");
 
-    let (code, summary) = paste(dir.path(), NOW_S + 180, next(&summary, "check: "));
+    let (code, summary) = paste(dir.path(), NOW_S + 180, next(&summary, ". check: "));
     assert_eq!(code, 1, "{summary}");
     assert!(summary.contains("the plan has 1 correction"), "{summary}");
     let (code, applied) = paste(dir.path(), NOW_S + 240, next(&summary, "carry out the rest: "));
@@ -180,7 +180,7 @@ fn picture(text: &str) -> String {
     let (loud, _quiet, rest) = (blocks.next().unwrap(), blocks.next().unwrap(), blocks.collect::<Vec<_>>());
     let rule = format!("  ───{}", loud.lines().next().unwrap());
     let mut kinds = Vec::new();
-    let (mut lines, mut left_out) = (vec![opening.to_owned(), rule.clone()], 0);
+    let (mut lines, mut left_out) = (vec![opening.to_owned(), rule], 0);
     for line in loud.lines().skip(1) {
         let kind = line.split_whitespace().rev().nth(3).unwrap();
         if kinds.contains(&kind) {
@@ -190,7 +190,7 @@ fn picture(text: &str) -> String {
             lines.push(line.to_owned());
         }
     }
-    lines.push(format!("  … and {left_out} more faults; then the scenes that must not be found"));
+    lines.push(format!("  … and {left_out} more kinds of fault; then the scenes that must not be found"));
     lines.extend(rest.iter().map(|block| format!("  ───{block}")));
     let text = lines.join("\n");
     let lines: Vec<&str> = text.lines().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
