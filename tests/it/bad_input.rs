@@ -111,7 +111,7 @@ pub async fn recovers(stage: &Stage) {
 async fn c82_a_wrong_key_is_told_without_the_key() {
     let stage = stage().await;
     let key = stage.folder.path().join("stripe.key");
-    for prefix in ["sk_live_", "rk_live_", "whsec_"] {
+    for prefix in ["sk_live_", "rk_live_", "org_"] {
         std::fs::write(&key, format!("{prefix}{}", "x".repeat(24))).unwrap();
         let before = stage.business_rows().await;
         let ended = run(&stage, &[]);

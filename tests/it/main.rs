@@ -9,6 +9,7 @@ mod breaks;
 mod cases;
 mod cli;
 mod config;
+mod demo;
 mod demo_reading;
 mod demo_world;
 mod determinism;

@@ -6,6 +6,7 @@ use super::judging::Judged;
 use super::{Finished, Job, Outcome};
 use crate::clock;
 use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
+use crate::commands::program;
 use crate::config::Side;
 use crate::correction::{Correction, PlanContext, plan};
 use crate::findings::{Finding, Kind};
@@ -74,7 +75,7 @@ pub(super) async fn report_and_save(
     let error = why_incomplete(&gathered.coverage, &tie_out);
     save(job, gathered, &judged.findings, outcome, &error).await?;
     let shown = dir.display().to_string();
-    let program = program();
+    let program = configured_program();
     let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
     let summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
     if job.request.apply && outcome != Outcome::Incomplete {
@@ -266,23 +267,24 @@ async fn fetch_state(
 }
 
 /// The program with the configuration that this run was given, for the next command.
-fn program() -> String {
+fn configured_program() -> String {
+    let program = program();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--config" {
             return words
                 .next()
-                .map_or_else(String::new, |path| format!("recon --config {}", shell_word(&path)));
+                .map_or_else(String::new, |path| format!("{program} --config {}", shell_word(&path)));
         }
         if word.starts_with("--config=") {
-            return format!("recon {}", shell_word(&word));
+            return format!("{program} {}", shell_word(&word));
         }
     }
-    "recon".to_owned()
+    program
 }
 
 /// The command line of this run as a person would type it again.
 fn rerun() -> String {
     let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
-    format!("recon {}", words.join(" ")).trim_end().to_owned()
+    format!("{} {}", program(), words.join(" ")).trim_end().to_owned()
 }
