@@ -8,6 +8,7 @@ mod inbox;
 mod local;
 mod provider;
 mod source;
+mod standing;
 mod statement;
 mod whole;
 
@@ -19,4 +20,5 @@ pub use inbox::Inbox;
 pub use local::LocalBooks;
 pub use provider::ProviderSide;
 pub use source::{DEFAULT_QUERIES, FactSink};
+pub use standing::{ExpectedEffect, Standing, fetch_standings};
 pub use whole::{Sides, ids_without_record};

@@ -121,6 +121,14 @@ impl ProviderSide<'_> {
             .collect())
     }
 
+    /// The facts of the stored records with these ids.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn facts_of_records(&self, ids: &BTreeSet<String>) -> Result<Vec<Fact>> {
+        self.resolved(&store::records_by_id(self.store, &self.reading.scope, ids, None).await?).await
+    }
+
     /// Ids of records that the window's records point to and that are not stored, or were read
     /// before `since_us` and lie outside of the window, by stream.
     ///

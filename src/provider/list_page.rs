@@ -82,8 +82,9 @@ pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     path
 }
 
-/// Longest id that is asked for. Stripe promises none beyond 255 characters
-/// (<https://docs.stripe.com/upgrades>), and an address that is too long would end the run.
+/// Longest id that is asked for. An address that is too long would end the run, and Stripe's own ids "can
+/// contain up to 255 characters" (<https://docs.stripe.com/upgrades>, *Backward-compatible changes*; ids that
+/// Stripe makes are ASCII as far as we have seen, which no page promises).
 const ID_BYTES_MAX: usize = 255;
 
 /// Whether an id can be asked for as a path segment at all.

@@ -4,6 +4,7 @@
 //! business state, no operating error becomes a finding, and the watermark moves only with a run that
 //! saw everything.
 
+mod applying;
 mod gathering;
 mod judging;
 mod offline;

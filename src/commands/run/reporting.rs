@@ -1,11 +1,11 @@
 //! Steps four to six: plan, report, save. Files are published before the run is recorded as finished,
 //! so that a run that is recorded has its report.
 
+use super::applying::{applied, applied_text, apply_allowed};
 use super::gathering::Gathered;
 use super::judging::Judged;
 use super::{Finished, Job, Outcome};
 use crate::clock;
-use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
 use crate::commands::program;
 use crate::config::Side;
 use crate::correction::{Correction, PlanContext, plan};
@@ -77,11 +77,14 @@ pub(super) async fn report_and_save(
     let shown = dir.display().to_string();
     let program = configured_program();
     let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
-    let summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
+    let mut summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
+    let mut text = String::new();
     if job.request.apply && outcome != Outcome::Incomplete {
-        apply_allowed(job, gathered, &corrections, lease, out).await?;
+        let tally = apply_allowed(job, gathered, &corrections, lease).await?;
+        text = applied_text(&tally);
+        summary.applied = Some(applied(&tally));
     }
-    print(job, &summary, out)?;
+    print(job, &text, &summary, out)?;
     Ok(Finished { outcome, dir: Some(dir) })
 }
 
@@ -211,58 +214,17 @@ async fn save(
     Ok(())
 }
 
-fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
-    let text = if job.request.json { summary.json()? } else { summary.text(crate::telemetry::is_coloured()) };
+/// The summary, in JSON with what was applied; as text that stands before it.
+fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
+    let text = if job.request.json {
+        summary.json()?
+    } else {
+        format!("{applied}{}", summary.text(crate::telemetry::is_coloured()))
+    };
     match out.write_all(text.as_bytes()) {
         // A reader that closed the pipe has what it wanted; the run is recorded.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
-    }
-}
-
-/// Carries out what the configuration allows without a reviewed plan.
-async fn apply_allowed(
-    job: &Job<'_>,
-    gathered: &Gathered,
-    corrections: &[Correction],
-    lease: &Lease,
-    out: &mut (dyn Write + Send),
-) -> Result<()> {
-    let work = Work {
-        store: job.store,
-        run_id: &job.run_id,
-        run_started_us: job.request.now_us,
-        now_us: clock::now_us(),
-        inbox_is_ours: job.settings.inbox == Side::Store,
-        lease: Some(lease),
-    };
-    let fetch = |scope: Scope, root_id: String| fetch_state(job, gathered, scope, root_id);
-    let tally = apply_auto(work, job.settings, corrections, &fetch).await?;
-    writeln!(out, "\nApplied without review, as [corrections] auto allows:")?;
-    for outcome in RowOutcome::ALL {
-        if tally.count(outcome) > 0 {
-            writeln!(out, "  {outcome:<16} {:>9}", tally.count(outcome))?;
-        }
-    }
-    Ok(())
-}
-
-/// The provider's status of a payment just now.
-async fn fetch_state(
-    job: &Job<'_>,
-    gathered: &Gathered,
-    scope: Scope,
-    root_id: String,
-) -> Result<Option<Fetched>> {
-    let reading = gathered.readings.iter().find(|reading| reading.scope == scope);
-    let client = gathered.clients.get(&*scope.provider);
-    match (reading, client) {
-        (Some(reading), Some(client)) => {
-            let fresh =
-                crate::gather::fetch_state(job.store, client, reading, &root_id, &job.request.cancel).await?;
-            Ok(fresh.map(Fetched::from))
-        }
-        _ => Ok(None),
     }
 }
 
