@@ -82,6 +82,19 @@ pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     path
 }
 
+/// Path and query of the list of a charge's objects.
+pub(super) fn of_charge_path(stream: &Stream, charge_id: &str, after: Option<&str>) -> String {
+    let mut path = format!("{}?limit=100", stream.path);
+    push_pair(&mut path, '&', "charge", charge_id);
+    for (name, value) in stream.query {
+        push_pair(&mut path, '&', name, value);
+    }
+    if let Some(id) = after {
+        push_pair(&mut path, '&', "starting_after", id);
+    }
+    path
+}
+
 /// Longest id that is asked for. Stripe promises none beyond 255 characters
 /// (<https://docs.stripe.com/upgrades>), and an address that is too long would end the run.
 const ID_BYTES_MAX: usize = 255;

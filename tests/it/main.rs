@@ -25,5 +25,6 @@ mod rules;
 mod sample;
 mod stage;
 mod tidy;
+mod windows;
 mod witness;
 mod world;
