@@ -82,10 +82,8 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
     };
     for provider in chosen(job) {
         let accounts = received.accounts(provider);
-        let client = match job.request.offline {
-            true => None,
-            false => Some(Client::new(provider, &job.settings.limits)?),
-        };
+        let is_online = !job.request.offline;
+        let client = is_online.then(|| Client::new(provider, &job.settings.limits)).transpose()?;
         let told = told(job, provider, client.as_ref(), &accounts).await?;
         for account in &accounts {
             let told = told.get(&provider.scope(account));
