@@ -1,5 +1,5 @@
 -- What each successful charge that was ever read was meant to pay, so that a run finds the charges of one
--- intent that other windows hold. Made from provider_record: it may be emptied at any time.
+-- intent that other windows hold. Made from provider_record, and anew where intent_index lacks the scope.
 create table intent_charge (
     provider text not null,
     account text not null,
