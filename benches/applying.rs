@@ -150,6 +150,7 @@ fn finding(number: usize) -> Finding {
         expected_state: None,
         found_state: None,
         occurred_at_us: 1,
+        judged_at_us: 1,
         action: Action::ReplayEvent,
         note: String::new(),
     }

@@ -14,11 +14,11 @@ mod whole;
 
 pub use crate::record::{Coverage, CoverageStatus};
 pub use dialect::Dialect;
-pub use endpoints::{Endpoints, endpoints};
+pub use endpoints::{Endpoints, endpoints, fetch_endpoints};
 pub use fresh::{FreshState, fetch_state};
 pub use inbox::Inbox;
 pub use local::LocalBooks;
-pub use provider::ProviderSide;
+pub use provider::{Outside, ProviderSide};
 pub use source::{DEFAULT_QUERIES, FactSink};
 pub use standing::{ExpectedEffect, Standing, fetch_standings};
 pub use whole::{Sides, ids_without_record};

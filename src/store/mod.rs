@@ -15,11 +15,13 @@ pub mod runs;
 pub mod states;
 mod aliases;
 mod health;
+mod intents;
 mod pages;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, has_joined_intents, known_as, resolve, save_aliases};
 pub use health::{ScopeHealth, inbox_health};
+pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
 pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
 
@@ -151,9 +153,10 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrator() -> Migrator {
-    const FILES: [(i64, &str, &str); 2] = [
+    const FILES: [(i64, &str, &str); 3] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
+        (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
     ];
     let migrations = FILES.map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -6,6 +6,9 @@ use crate::stage::{Ended, Stage};
 use recon::demo::emulator::{Endpoints, Faults, RateLimit, RetryAfter};
 use recon::demo::faults::Mix;
 use recon::demo::world::Stream;
+use recon::gather::endpoints;
+use recon::record::Scope;
+use recon::store::{Access, PageRecord, Store};
 use std::process::Command;
 
 const WATERMARKS: &str = "select cast(count(*) as text) from watermark";
@@ -366,5 +369,44 @@ async fn c16_endpoints_that_are_not_to_be_read_say_nothing() {
         let stage = stage_with(Faults { endpoints, ..Faults::default() }).await;
         assert_eq!(run(&stage, &[]).code, Some(1));
         assert!(!stage.latest("coverage.csv").contains("webhook_endpoints"));
+    }
+}
+
+/// A connected account's events come through the platform's endpoints or its own.
+#[tokio::test]
+async fn c16_a_connected_account_is_cut_off_only_where_nothing_delivers() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("recon.db").display());
+    let store = Store::open(&url, Access::ReadWrite).await.unwrap();
+    let (platform, connected) = (Scope::new("stripe", "", "live"), Scope::new("stripe", "acct_1", "live"));
+    let list = |statuses: &[&str]| {
+        let one = |status: &&str| {
+            format!(r#"{{"status":"{status}","livemode":true,"enabled_events":["charge.succeeded"]}}"#)
+        };
+        let data: Vec<String> = statuses.iter().map(one).collect();
+        format!(r#"{{"data":[{}],"has_more":false}}"#, data.join(","))
+    };
+    let unread = "null".to_owned();
+    for (of_platform, own, is_disabled) in [
+        (list(&["disabled"]), list(&[]), Some(true)),
+        (list(&["disabled"]), list(&["disabled"]), Some(true)),
+        (list(&[]), list(&["disabled"]), Some(true)),
+        (list(&["disabled"]), list(&["enabled"]), Some(false)),
+        (list(&["disabled", "enabled"]), list(&["disabled"]), Some(false)),
+        (list(&[]), list(&[]), None),
+        (list(&["disabled"]), unread.clone(), None),
+        (unread.clone(), list(&["disabled"]), None),
+    ] {
+        for (scope, body) in [(&platform, &of_platform), (&connected, &own)] {
+            let record = PageRecord {
+                record_id: "webhook_endpoints".to_owned(),
+                created_us: 0,
+                body: body.clone().into_bytes(),
+            };
+            store.write_records(scope, "webhook_endpoints", &[record], 1).await.unwrap();
+        }
+        let told = endpoints(&store, &connected).await.unwrap();
+        assert_eq!(told.as_ref().map(|told| told.is_disabled), is_disabled, "{of_platform} {own}");
+        assert!(told.is_none_or(|told| told.types.is_none()), "whose types they are is not known");
     }
 }

@@ -26,5 +26,6 @@ mod rules;
 mod sample;
 mod stage;
 mod tidy;
+mod windows;
 mod witness;
 mod world;

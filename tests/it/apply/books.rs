@@ -74,6 +74,7 @@ pub fn finding(kind: Kind, action: Action, effect: EffectKind, object_id: &str) 
         expected_state: None,
         found_state: None,
         occurred_at_us: 7_000_000,
+        judged_at_us: 7_000_000,
         action,
         note: String::new(),
     }

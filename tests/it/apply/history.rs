@@ -66,7 +66,7 @@ async fn a_finding_is_new_then_open_then_cleared_then_reopened() {
 #[tokio::test]
 async fn a_run_clears_only_what_it_looked_for() {
     let books = Books::new().await;
-    let other_window = Finding { occurred_at_us: 10_000_000, ..missed("ch_1", 5) };
+    let other_window = Finding { judged_at_us: 10_000_000, ..missed("ch_1", 5) };
     let other_account =
         Finding { scope: recon::record::Scope::new("stripe", "acct_2", "live"), ..missed("ch_2", 5) };
     books.start_run("a", 1).await;
