@@ -140,7 +140,7 @@ fn compare(folder: &Path, threads: usize, memory_mib: usize) -> Result<()> {
         suspicious.totals().counts.provider_events,
     );
     let found = findings::find(folder, &roots, events, threads)?;
-    let lines: String = found.iter().map(|line| format!("{line}\n")).collect();
+    let lines = found.iter().fold(String::new(), |text, line| text + line + "\n");
     std::fs::write(folder.join("findings.txt"), lines)?;
     println!(
         "ours, judged by the rules too: {} ms, processor {} ms, peak {} MiB, {} findings",
