@@ -10,6 +10,7 @@
 //!
 //! # Usual causes
 //! A retry with a fresh idempotency key after a lost answer, a double click, two workers on one order.
+//! Or `intent` names a customer or a subscription instead of one purchase: then every renewal is found.
 //!
 //! # What to do
 //! A person decides on the refund; it is made at the provider, and the next run sees it.

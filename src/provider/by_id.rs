@@ -106,7 +106,9 @@ async fn ask_all(
         match done.context("a look-up's task ended early")? {
             (id, Ok(Answer::Found(found))) => {
                 match question {
-                    Question::Object => drop(result.found.insert(id)),
+                    Question::Object => {
+                        result.found.insert(id);
+                    }
                     Question::OfCharge => {
                         result.found.extend(found.iter().map(|record| record.record_id.clone()));
                     }
