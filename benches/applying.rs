@@ -6,9 +6,10 @@
 
 use anyhow::{Result, ensure};
 use recon::apply::{Aliases, Effect, Request, apply_batch, apply_once};
-use recon::commands::apply::{Fetched, RowOutcome, Tally, Work, carry_out};
+use recon::commands::apply::{AskProvider, Fetched, RowOutcome, Tally, Work, carry_out};
 use recon::correction::{Correction, PlanContext, plan};
 use recon::findings::{Action, Finding, Kind, Severity};
+use recon::gather::{ExpectedEffect, Standing};
 use recon::record::{EffectKey, EffectKind, EventKey, Scope, Window};
 use recon::store::runs::{self, Run, RunOutcome};
 use recon::store::{Access, Store, plans};
@@ -65,11 +66,23 @@ fn print_rate(what: &str, count: usize, took: Duration) {
     println!("{what:<28} {count:>7} in {:>6} ms  {per_second:>8}/s", took.as_millis());
 }
 
+/// A provider that has everything as planned and takes no time to say so.
+struct AsPlanned;
+
+impl AskProvider for AsPlanned {
+    async fn status(&self, _: &Scope, _: &str) -> Result<Option<Fetched>> {
+        Ok(None)
+    }
+
+    async fn standings(&self, _: &Scope, expected: &[ExpectedEffect]) -> Result<Vec<Standing>> {
+        Ok(vec![Standing::AsExpected; expected.len()])
+    }
+}
+
 async fn timed(store: &Store, rows: &[Correction]) -> Result<(Duration, Tally)> {
-    let fetch = |_: Scope, _: String| std::future::ready(anyhow::Ok(None::<Fetched>));
     let work = Work { store, run_id: RUN_ID, run_started_us: 1, now_us: 2, inbox_is_ours: true, lease: None };
     let started = Instant::now();
-    let tally = carry_out(work, rows, &fetch).await?;
+    let tally = carry_out(work, rows, &AsPlanned).await?;
     Ok((started.elapsed(), tally))
 }
 
@@ -137,6 +150,7 @@ fn finding(number: usize) -> Finding {
         expected_state: None,
         found_state: None,
         occurred_at_us: 1,
+        judged_at_us: 1,
         action: Action::ReplayEvent,
         note: String::new(),
     }
@@ -154,6 +168,7 @@ async fn planned(store: &Store, kind: Kind, action: Action) -> Result<Vec<Correc
         outcome: RunOutcome::Started,
         findings: 0,
         report_dir: String::new(),
+        error: String::new(),
     };
     runs::start(store, &run).await?;
     let findings: Vec<Finding> =

@@ -5,11 +5,13 @@ usage: duckdb_rules.py FOLDER [--rules FOLDER] [--memory 4GB] [--threads 2]
 Prints wall time, processor time and peak memory (VmHWM). Column types are given, so nothing is spent on
 guessing them. Without --rules the statements beside this file are taken: together they ask what the engine
 asks of a payment, and the payments that any of them names are written, sorted, to FOLDER/duckdb_roots.txt.
-With --rules queries/rules the whole specification is run.
+With --rules queries/rules the whole specification is run: its views are kept as tables, then each rule is
+asked, and what they find is written, sorted, to FOLDER/duckdb_findings.txt.
 """
 
 import argparse
 import pathlib
+import re
 import sys
 import time
 
@@ -60,16 +62,24 @@ def main():
             f" force_not_null = {[c for c in columns if c not in NUMBERS]})"
         )
     loaded = time.monotonic()
-    roots, rows = set(), 0
+    roots, lines, rows = set(), [], 0
+    for view in sorted((settings.rules / "views").glob("*.sql")) if settings.rules else []:
+        began = time.monotonic()
+        base.execute(re.sub("^create view ", "create table ", view.read_text(), flags=re.MULTILINE))
+        print(f"  {view.stem}: {(time.monotonic() - began) * 1000:.0f} ms, peak {peak_mib()} MiB", file=sys.stderr)
     for rule in sorted((settings.rules or beside).glob("*.sql")):
         began = time.monotonic()
         found = base.execute(rule.read_text()).fetchall()
         rows += len(found)
-        if not settings.rules:
+        if settings.rules:
+            lines.extend("|".join("" if value is None else str(value) for value in row) for row in found)
+        else:
             roots.update("/".join(row[:3]) + "/" + row[3] for row in found)
         print(f"  {rule.stem}: {len(found)} rows, {(time.monotonic() - began) * 1000:.0f} ms", file=sys.stderr)
     ended = time.monotonic()
-    if not settings.rules:
+    if settings.rules:
+        (settings.folder / "duckdb_findings.txt").write_text("".join(f"{line}\n" for line in sorted(lines)))
+    else:
         (settings.folder / "duckdb_roots.txt").write_text("".join(f"{root}\n" for root in sorted(roots)))
     named = "the specification" if settings.rules else f"{len(roots)} roots"
     print(

@@ -5,6 +5,7 @@ use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
 use recon::commands::{self, Outcome};
 use recon::config::{self, Settings, Unusable};
 use recon::provider::hint_of;
+use recon::store::NoStore;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -125,9 +126,10 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 fn explain(error: &anyhow::Error) -> (Outcome, &str) {
     let unusable = error.chain().find_map(|cause| cause.downcast_ref::<Unusable>());
     let usage = error.chain().find_map(|cause| cause.downcast_ref::<UsageError>());
-    match (unusable, usage, hint_of(error).or_else(|| disk_hint(error))) {
+    match (unusable, usage, hint_of(error).or_else(|| store_hint(error))) {
         (Some(unusable), ..) => (Outcome::Config, &unusable.hint),
-        (None, Some(usage), _) => (Outcome::Incomplete, &usage.hint),
+        // Running it again as it stands cannot help either.
+        (None, Some(usage), _) => (Outcome::Config, &usage.hint),
         (None, None, Some(hint)) => (Outcome::Incomplete, hint),
         (None, None, None) => {
             (Outcome::Incomplete, "nothing was half-written; the same command goes on from here")
@@ -135,10 +137,13 @@ fn explain(error: &anyhow::Error) -> (Outcome, &str) {
     }
 }
 
-/// What to do where a disk refuses: full, over a quota, or not to be written.
-fn disk_hint(error: &anyhow::Error) -> Option<&'static str> {
+/// What to do where there is no store, or a disk refuses: full, over a quota, or not to be written.
+fn store_hint(error: &anyhow::Error) -> Option<&'static str> {
     use std::io::ErrorKind;
     error.chain().find_map(|cause| {
+        if cause.is::<NoStore>() {
+            return Some(NoStore::HINT);
+        }
         let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         let text = cause.to_string();
         match kind {

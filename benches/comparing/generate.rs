@@ -3,6 +3,7 @@
 
 use super::relations::Relation;
 use anyhow::{Context, Result};
+use recon::record::Window;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -15,6 +16,12 @@ const FAULTY_ONE_IN: u64 = 1_000;
 const FAULT_KINDS: u64 = 11;
 /// Inbox rows that wait to be written, so that they arrive in another order than they were sent.
 const ARRIVING: usize = 4_096;
+
+/// The month, as a run's window.
+pub(crate) fn window() -> Window {
+    let us = |at: u64| i64::try_from(at).unwrap_or(i64::MAX);
+    Window { from_us: us(START_US), until_us: us(START_US + MONTH_US) }
+}
 
 struct Random(u64);
 
@@ -265,8 +272,9 @@ impl Month {
         let currency = if fault == Some(5) { "gbp" } else { currency };
         let foreign = self.random.id("evt_3");
         let event = if fault == Some(7) { foreign.as_str() } else { event };
-        let applied = at_us + 2_000_000;
-        let in_window = u8::from(fault != Some(8));
+        let is_late = fault == Some(8);
+        let applied = at_us + 2_000_000 + if is_late { MONTH_US } else { 0 };
+        let in_window = u8::from(!is_late);
         let copies = match fault {
             Some(2) => 0,
             Some(3) => 2,

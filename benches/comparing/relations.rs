@@ -78,9 +78,9 @@ struct State {
 }
 
 impl Source {
-    pub(crate) fn open(folder: &Path) -> Result<Self> {
+    pub(crate) fn open(folder: &Path, relations: &[Relation]) -> Result<Self> {
         let mut waiting = Vec::new();
-        for relation in Relation::ALL.into_iter().rev() {
+        for &relation in relations.iter().rev() {
             let (name, header) = relation.shape();
             let path = folder.join(name).with_extension("csv");
             let mut file = File::open(&path).with_context(|| format!("open {}", path.display()))?;
@@ -93,7 +93,7 @@ impl Source {
     }
 
     /// The next block of whole records; `None` when everything was handed out.
-    fn next_block(&self, block: &mut Vec<u8>) -> Result<Option<Relation>> {
+    pub(crate) fn next_block(&self, block: &mut Vec<u8>) -> Result<Option<Relation>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { waiting, carry } = &mut *state;
         while let Some((relation, file)) = waiting.last_mut() {
@@ -148,16 +148,16 @@ fn last_record_end(block: &[u8]) -> Option<usize> {
 /// Reads blocks into a feed until none is left.
 pub(crate) fn read(source: &Source, feed: Feed) -> Result<()> {
     let mut reader = Reader { feed, scopes: Vec::new() };
-    let mut block = Vec::with_capacity(BLOCK_BYTES);
+    let mut block = Vec::new();
     while let Some(relation) = source.next_block(&mut block)? {
         let text = std::str::from_utf8(&block)?;
         match relation {
-            Relation::ProviderEvent => reader.block(text, Reader::provider_event),
-            Relation::InboxEvent => reader.block(text, Reader::inbox_event),
-            Relation::ProviderEffect => reader.block(text, Reader::provider_effect),
-            Relation::LocalEffect => reader.block(text, Reader::local_effect),
-            Relation::ProviderState => reader.block(text, Reader::provider_state),
-            Relation::LocalState => reader.block(text, Reader::local_state),
+            Relation::ProviderEvent => records(&mut reader, text, Reader::provider_event),
+            Relation::InboxEvent => records(&mut reader, text, Reader::inbox_event),
+            Relation::ProviderEffect => records(&mut reader, text, Reader::provider_effect),
+            Relation::LocalEffect => records(&mut reader, text, Reader::local_effect),
+            Relation::ProviderState => records(&mut reader, text, Reader::provider_state),
+            Relation::LocalState => records(&mut reader, text, Reader::local_state),
         }
         .with_context(|| format!("read {}", relation.shape().0))?;
     }
@@ -170,36 +170,6 @@ struct Reader {
 }
 
 impl Reader {
-    fn block<const N: usize>(
-        &mut self,
-        text: &str,
-        take: impl Fn(&mut Self, [&str; N]) -> Result<()>,
-    ) -> Result<()> {
-        if memchr(b'"', text.as_bytes()).is_some() {
-            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-            let mut record = csv::StringRecord::new();
-            while reader.read_record(&mut record)? {
-                ensure!(record.len() == N, "a record has {} fields instead of {N}", record.len());
-                take(self, std::array::from_fn(|place| &record[place]))?;
-            }
-            return Ok(());
-        }
-        let mut rest = text;
-        while !rest.is_empty() {
-            let mut fields = [""; N];
-            for (place, field) in fields.iter_mut().enumerate() {
-                let at = memchr2(b',', b'\n', rest.as_bytes()).context("a record is cut")?;
-                let is_last = rest.as_bytes()[at] == b'\n';
-                ensure!(is_last == (place + 1 == N), "a record has not {N} fields");
-                *field = &rest[..at];
-                rest = &rest[at + 1..];
-            }
-            fields[N - 1] = fields[N - 1].strip_suffix('\r').unwrap_or(fields[N - 1]);
-            take(self, fields)?;
-        }
-        Ok(())
-    }
-
     fn scope(&mut self, provider: &str, account: &str, mode: &str) -> ScopeId {
         let known = self.scopes.iter().find(|(known, _)| *known == [provider, account, mode]);
         if let Some((_, id)) = known {
@@ -265,6 +235,37 @@ impl Reader {
     }
 }
 
+/// Hands every record of a block to `take`.
+pub(crate) fn records<T, const N: usize>(
+    target: &mut T,
+    text: &str,
+    take: impl Fn(&mut T, [&str; N]) -> Result<()>,
+) -> Result<()> {
+    if memchr(b'"', text.as_bytes()).is_some() {
+        let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+        let mut record = csv::StringRecord::new();
+        while reader.read_record(&mut record)? {
+            ensure!(record.len() == N, "a record has {} fields instead of {N}", record.len());
+            take(target, std::array::from_fn(|place| &record[place]))?;
+        }
+        return Ok(());
+    }
+    let mut rest = text;
+    while !rest.is_empty() {
+        let mut fields = [""; N];
+        for (place, field) in fields.iter_mut().enumerate() {
+            let at = memchr2(b',', b'\n', rest.as_bytes()).context("a record is cut")?;
+            let is_last = rest.as_bytes()[at] == b'\n';
+            ensure!(is_last == (place + 1 == N), "a record has not {N} fields");
+            *field = &rest[..at];
+            rest = &rest[at + 1..];
+        }
+        fields[N - 1] = fields[N - 1].strip_suffix('\r').unwrap_or(fields[N - 1]);
+        take(target, fields)?;
+    }
+    Ok(())
+}
+
 fn effect<'a>(
     root_id: &'a str,
     object_id: &'a str,
@@ -279,15 +280,15 @@ fn effect<'a>(
     Ok(EffectRow { root_id, object_id, kind, amount_minor, currency, at_us, in_window })
 }
 
-fn status_of(text: &str) -> Result<Status> {
+pub(crate) fn status_of(text: &str) -> Result<Status> {
     text.parse().map_err(|()| unknown(text))
 }
 
-fn minor(text: &str) -> Result<Option<i64>> {
+pub(crate) fn minor(text: &str) -> Result<Option<i64>> {
     if text.is_empty() { Ok(None) } else { Ok(Some(text.parse()?)) }
 }
 
-fn flag(text: &str) -> Result<bool> {
+pub(crate) fn flag(text: &str) -> Result<bool> {
     match text {
         "1" => Ok(true),
         "0" => Ok(false),
@@ -295,6 +296,6 @@ fn flag(text: &str) -> Result<bool> {
     }
 }
 
-fn unknown(text: &str) -> anyhow::Error {
+pub(crate) fn unknown(text: &str) -> anyhow::Error {
     anyhow::anyhow!("`{text}` is no known word")
 }

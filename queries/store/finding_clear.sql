@@ -1,5 +1,6 @@
--- Clears findings of one account and window that the run ($3) looked for and no longer found. Index:
--- none, the table is small beside the facts. Zero rows: every one that was open still is.
+-- Clears findings of one account and window that the run ($3) looked for and no longer found; `occurred_at_us`
+-- is what of them lay in the window in which they were first found. Index: none, the table is small beside the
+-- facts. Zero rows: every one that was open still is.
 update finding
 set status = 'cleared', cleared_us = $1
 where status in ('new', 'open', 'reopened', 'accepted')

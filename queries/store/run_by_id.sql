@@ -1,4 +1,5 @@
 -- One run. Primary key: run_id. Zero rows: this store never ran it.
-select run_id, started_at_us, finished_at_us, from_us, until_us, time_zone, basis, outcome, findings, report_dir
+-- All columns: a store of an earlier version, only looked at, has no `error` yet.
+select *
 from run
 where run_id = $1

@@ -1,5 +1,6 @@
 -- The run that last saw everything, whatever it found. Zero rows: none ever did.
-select run_id, started_at_us, finished_at_us, from_us, until_us, time_zone, basis, outcome, findings, report_dir
+-- All columns: a store of an earlier version, only looked at, has no `error` yet.
+select *
 from run
 where outcome in ('clean', 'findings') and finished_at_us is not null
 order by finished_at_us desc, run_id desc

@@ -24,7 +24,7 @@ Exit codes:
   1   findings
   2   incomplete or failed: nothing may be concluded, the next run starts at the same place
   75  another run is going
-  78  the configuration or the local schema cannot be used; nothing was written
+  78  the arguments, the configuration or the local schema cannot be used; nothing was written
 The last line on stdout is always outcome=<clean|findings|incomplete|locked|config> findings=<n>.
 
 Environment:
@@ -114,15 +114,17 @@ pub enum Command {
     Apply(ApplyArgs),
     /// Say when the last successful run ended; fails when that is too long ago
     ///
-    /// For the monitoring that notices a job that never ran: exit 0 when the last successful run is young
-    /// enough, 2 when it is older or there is none.
+    /// For the monitoring that notices a job that never ran: exit 0 when the last successful run (one that
+    /// saw everything, whatever it found) is young enough, 2 when it is older or there is none. Then the last
+    /// line says outcome=incomplete, else what that run ended as: outcome=clean or outcome=findings. Runs that
+    /// failed are listed with why.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
     Status(StatusArgs),
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),
     /// See it work without any account: a Stripe-shaped provider on this machine with planted faults.
-    #[command(after_help = "Example:\n  recon demo --seed 7 --events 20000")]
+    #[command(after_help = "Examples:\n  recon demo --seed 7\n  recon demo --practice")]
     Demo(crate::commands::demo::DemoArgs),
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  recon completions bash > /etc/bash_completion.d/recon")]

@@ -12,7 +12,7 @@ pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window};
 
 use thiserror::Error;
 
-/// Arguments that cannot mean anything: exit 2, nothing done.
+/// Arguments that cannot mean anything: exit 78 as for a configuration that cannot be used, nothing done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct UsageError {

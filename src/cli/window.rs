@@ -24,7 +24,7 @@ pub struct WindowSpec {
 /// The window that the arguments mean at `now_us`.
 ///
 /// Dates are whole days in `zone`, so `--until 2024-05-03` has all of that day. The end is never later than
-/// now minus `settle_delay`; a later one is moved there. Without `--since` and `--month` the window begins
+/// now minus `settle_delay`, in whole seconds; a later one is moved there. Without `--since` and `--month` the window begins
 /// [`OVERLAP_US`] before `watermark` (Unix µs, provider time of finished work), or a day before its end
 /// where there is none.
 ///
@@ -38,7 +38,7 @@ pub fn resolve_window(
     watermark: Option<i64>,
 ) -> Result<Window, UsageError> {
     let delay_us = i64::try_from(settle_delay.as_micros()).unwrap_or(i64::MAX);
-    let cut_off_us = now_us.saturating_sub(delay_us);
+    let cut_off_us = whole_second(now_us.saturating_sub(delay_us));
     let latest = Latest { now_us, cut_off_us, zone };
     if let Some(month) = &spec.month {
         let window = parse_month(month, zone).map_err(|error| explain("--month", &error))?;
@@ -47,7 +47,7 @@ pub fn resolve_window(
     let Some(since) = &spec.since else {
         // A watermark ahead of the cut-off comes from a clock that ran ahead; it must not empty the window.
         let from_us = watermark.map_or(cut_off_us - DAY_US, |at_us| at_us.min(cut_off_us) - OVERLAP_US);
-        return Ok(Window { from_us: from_us.max(0), until_us: cut_off_us.max(1) });
+        return Ok(Window { from_us: whole_second(from_us).max(0), until_us: cut_off_us.max(1) });
     };
     let from_us = parse_bound(since, zone, false).map_err(|error| explain("--since", &error))?;
     let until_us = match &spec.until {
@@ -71,6 +71,11 @@ pub fn resolve_window(
         ));
     }
     latest.bound(Window { from_us, until_us }, "--since", since)
+}
+
+/// The second that an instant lies in: bounds that nobody typed should be easy to read.
+const fn whole_second(at_us: i64) -> i64 {
+    at_us - at_us.rem_euclid(SECOND_US)
 }
 
 struct Latest {
@@ -204,6 +209,20 @@ mod tests {
         assert_eq!(from(None), cut_off_us - DAY_US);
         assert_eq!(from(Some(NOW_US - 10 * DAY_US)), NOW_US - 10 * DAY_US - OVERLAP_US);
         assert_eq!(from(Some(NOW_US + 10 * DAY_US)), cut_off_us - OVERLAP_US);
+    }
+
+    #[test]
+    fn bounds_that_nobody_typed_are_whole_seconds_and_never_later() {
+        let now_us = NOW_US + 123_456;
+        let resolve =
+            |spec: &WindowSpec, watermark| resolve_window(spec, Tz::UTC, now_us, DELAY, watermark).unwrap();
+        let cut_off_us = NOW_US - 300 * SECOND_US;
+        let ends = [WindowSpec::default(), spec("2026-02-01", ""), month("2026-02")];
+        for spec in &ends {
+            assert_eq!(resolve(spec, None).until_us, cut_off_us, "{spec:?}");
+        }
+        let from_us = resolve(&ends[0], Some(NOW_US - 10 * DAY_US + 999_999)).from_us;
+        assert_eq!(from_us, NOW_US - 10 * DAY_US - OVERLAP_US);
     }
 
     #[test]

@@ -5,19 +5,23 @@
 //! naive handler; reconcile; show planted against found, where planted is counted by the storyteller and
 //! found is read from `findings.csv`; apply the plan and reconcile again, so that only what a person must
 //! decide is left; say where the report lies.
+//!
+//! With `--practice` it stops before reconciling, and serves the month while the reader does the rest by hand.
 
-use super::{Outcome, apply, run};
+use super::{Outcome, apply, program, run};
 use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
 use crate::config::{self, FILE_NAME, Unusable};
 use crate::demo::emulator::{Emulator, Faults};
-use crate::demo::faults::{Mix, plant};
+use crate::demo::faults::{Mix, Planted, plant};
+use crate::demo::handlers::Books;
 use crate::demo::show::{self, Opening, Paint};
 use crate::demo::verdict::{self, FoundRow};
 use crate::demo::world::{WANTED_TYPES, World};
 use crate::demo::{PROVIDER, deliver};
 use crate::provider::Cancel;
 use crate::record::format_instant;
+use crate::report::next_steps::shell_word;
 use crate::store::{Access, Store};
 use anyhow::{Context, Result, bail};
 use chrono_tz::Tz;
@@ -30,16 +34,23 @@ pub struct DemoArgs {
     /// Seed of the month; the same seed tells the same story. Default: by chance, and printed.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// About how many events the month has.
-    #[arg(long, default_value_t = 20_000)]
-    pub events: u64,
+    /// About how many events the month has. Default: 10000, or 2000 to practise on.
+    #[arg(long)]
+    pub events: Option<u64>,
     /// Folder to keep with the databases and the configuration, new or of an earlier demonstration.
     /// Default: only the report stays.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
+    /// Do it yourself: write the folder (default: practice), correct nothing, and be the provider until
+    /// Ctrl-C, while you run and apply in another terminal.
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "practice", conflicts_with = "keep")]
+    pub practice: Option<PathBuf>,
 }
 
-/// Scenes of each fault in a month of twenty thousand events; smaller months have fewer.
+/// Events of a month that is shown, and of one to practise on.
+const EVENTS: u64 = 10_000;
+const PRACTICE_EVENTS: u64 = 2_000;
+/// Scenes of each fault for so many events; smaller months have one.
 const SCENES_PER_EVENTS: u64 = 5_000;
 const SCENES_MAX: u32 = 5;
 /// How the configuration of a demonstration begins, by which its folder is known again.
@@ -47,7 +58,38 @@ const MARK: &str = "# Written by `recon demo`";
 /// The files of a demonstration beside its reports.
 const FILES: [&str; 5] = ["recon.db", "recon.db-wal", "recon.db-shm", FILE_NAME, "stripe.key"];
 
-/// Tells the story. True where found is planted exactly, before and after applying.
+/// The month, the shop that received it, and the provider that answers for it.
+struct Staged {
+    folder: PathBuf,
+    world: World,
+    planted: Vec<Planted>,
+    books: Books,
+    emulator: Emulator,
+}
+
+impl Staged {
+    /// Makes the month, serves it and delivers it to a shop in `folder`.
+    async fn new(folder: PathBuf, seed: u64, events: u64, mix: &Mix, now_us: i64) -> Result<Self> {
+        refuse_another_owner(&folder)?;
+        std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+        let mut world = World::new(seed, usize::try_from(events).unwrap_or(usize::MAX), now_us);
+        let planted = plant(&mut world, seed, mix);
+        let emulator = Emulator::start(&world, Faults::default()).await?;
+        configure(&folder, &emulator, &world)?;
+        let store = open_empty(&folder).await?;
+        let books = deliver(&store, &world, &planted, seed).await?;
+        store.close().await;
+        Ok(Self { folder, world, planted, books, emulator })
+    }
+
+    fn opening(&self) -> Opening<'_> {
+        let Self { world, planted, books, emulator, .. } = self;
+        Opening { world, planted, books, base_url: &emulator.base_url }
+    }
+}
+
+/// Tells the story. True where found is planted exactly, before and after applying; and where there was
+/// nothing to compare, because the reader does it.
 ///
 /// # Errors
 /// When the folder to keep holds files of somebody else, it cannot be written, the emulator cannot start, or a run cannot be done.
@@ -55,25 +97,21 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     let now_us = clock::now_us();
     // Chance needs no more than a number that differs from one demonstration to the next.
     let seed = args.seed.unwrap_or_else(|| now_us.unsigned_abs() % 1_000_000);
+    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let paint = Paint { is_on: std::io::stdout().is_terminal() && !is_unwanted };
+    if let Some(folder) = &args.practice {
+        practise(args, folder, seed, now_us, paint).await?;
+        return Ok(true);
+    }
+    let events = args.events.unwrap_or(EVENTS);
     let folder = match &args.keep {
         Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("recon-demo-{seed}-{}", std::process::id())),
     };
-    refuse_another_owner(&folder)?;
-    std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
-    let is_unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let paint = Paint { is_on: std::io::stdout().is_terminal() && !is_unwanted };
-    let mut world = World::new(seed, usize::try_from(args.events).unwrap_or(usize::MAX), now_us);
-    let scenes = u32::try_from(args.events / SCENES_PER_EVENTS).unwrap_or(SCENES_MAX).clamp(1, SCENES_MAX);
-    let planted = plant(&mut world, seed, &Mix::each(scenes));
-    let emulator = Emulator::start(&world, Faults::default()).await?;
-    configure(&folder, &emulator, &world)?;
-    let store = open_empty(&folder).await?;
-    let books = deliver(&store, &world, &planted, seed).await?;
-    store.close().await;
-    let opening = Opening { world: &world, planted: &planted, books: &books, base_url: &emulator.base_url };
-    say(&show::opening(paint, &opening))?;
+    let staged = Staged::new(folder, seed, events, &Mix::each(scenes(events)), now_us).await?;
+    say(&show::opening(paint, &staged.opening()))?;
 
+    let Staged { folder, world, planted, emulator, .. } = staged;
     let before = reconcile(&folder, &world).await?;
     let found = read(&before)?;
     let first = verdict::judge(&planted, &found, false);
@@ -88,8 +126,30 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     if args.keep.is_none() {
         tidy(&folder)?;
     }
-    say(&farewell(args, seed, &before, &world))?;
+    say(&farewell(args, seed, events, &before, &world))?;
     Ok(first.is_exact() && second.is_exact())
+}
+
+fn scenes(events: u64) -> u32 {
+    u32::try_from(events / SCENES_PER_EVENTS).unwrap_or(SCENES_MAX).clamp(1, SCENES_MAX)
+}
+
+/// Serves a month whose faults a plan can all put right, so that the reader can bring it to `clean`.
+async fn practise(args: &DemoArgs, folder: &Path, seed: u64, now_us: i64, paint: Paint) -> Result<()> {
+    let events = args.events.unwrap_or(PRACTICE_EVENTS);
+    let mix = Mix::correctable(scenes(events));
+    let staged = Staged::new(folder.to_owned(), seed, events, &mix, now_us).await?;
+    let here = std::env::current_dir().context("read the working directory")?;
+    let config = shell_word(&folder.join(FILE_NAME).display().to_string());
+    let day: String = format_instant(staged.world.from_us, Tz::UTC).chars().take(10).collect();
+    let commands = [
+        format!("cd {}", shell_word(&here.display().to_string())),
+        format!("{} --config {config} --since {day}", program()),
+    ];
+    say(&show::practice(paint, &staged.opening(), &folder.display().to_string(), &commands))?;
+    tokio::signal::ctrl_c().await.context("wait for Ctrl-C")?;
+    staged.emulator.stop();
+    say("\n  The provider is gone; the folder stays, and --offline runs still work in it.\n")
 }
 
 /// A store holds the books of whoever runs on it, and a demonstration begins by emptying its own.
@@ -99,32 +159,33 @@ fn refuse_another_owner(folder: &Path) -> Result<()> {
     match met {
         Some(path) if !is_ours => Err(Unusable::new(
             format!("{} is there already and was not written by `recon demo`", path.display()),
-            "name a folder of its own with --keep, such as `recon demo --keep demo`",
+            "name a folder of its own after --keep or --practice, such as `recon demo --keep demo`",
         )
         .into()),
         _ => Ok(()),
     }
 }
 
-/// Where the report lies, and commands that can be pasted.
-fn farewell(args: &DemoArgs, seed: u64, report: &Path, world: &World) -> String {
-    // As it was typed: a newcomer runs it from the build's folder.
-    let program = std::env::args().next().unwrap_or_else(|| "recon".to_owned());
+/// Where the report lies, and commands that can be pasted: each is whole, seed and size included.
+fn farewell(args: &DemoArgs, seed: u64, events: u64, report: &Path, world: &World) -> String {
+    let program = program();
+    let month = format!("{program} demo --seed {seed} --events {events}");
     let instant = |at_us: i64| format_instant(at_us, Tz::UTC);
-    let events = args.events;
-    let next = match &args.keep {
-        None => format!(
-            "  Keep     {program} demo --keep demo\n           (leaves the databases and a recon.toml)\n"
-        ),
-        Some(folder) => format!(
-            "  Offline  {program} --config {} --offline --since {} --until {}\n",
-            folder.join("recon.toml").display(),
-            instant(world.from_us),
-            instant(world.until_us)
-        ),
-    };
-    let report = report.display();
-    format!("\n  Report   {report}\n  Again    {program} demo --seed {seed} --events {events}\n{next}")
+    let word = |path: &Path| shell_word(&path.display().to_string());
+    let mut lines = vec![("Report", word(report))];
+    match &args.keep {
+        None => lines.extend([("Again", month.clone()), ("Keep", format!("{month} --keep demo"))]),
+        Some(folder) => {
+            let config = word(&folder.join(FILE_NAME));
+            let (since, until) = (instant(world.from_us), instant(world.until_us));
+            lines.push(("Again", format!("{month} --keep {}", word(folder))));
+            let offline = format!("{program} --config {config} --offline --since {since} --until {until}");
+            lines.push(("Offline", offline));
+        }
+    }
+    lines.push(("Practise", format!("{program} demo --practice")));
+    let lines = lines.iter().map(|(name, value)| format!("\n  {name:<10}{value}"));
+    lines.collect::<Vec<_>>().concat() + "\n"
 }
 
 /// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.

@@ -36,7 +36,9 @@ pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
         "     where they are your own tables, rewrite queries/local/*.sql (each says what it must return)"
             .to_owned(),
     );
-    lines.push("  2. export STRIPE_API_KEY=…   (a restricted key that reads is enough)".to_owned());
+    lines.push(
+        "  2. export STRIPE_API_KEY=rk_live_…   (recon.toml lists what it must be able to read)".to_owned(),
+    );
     lines.push(format!("  3. recon{config} --since 2024-05-01"));
     for line in lines {
         writeln!(out, "{line}").context("write to stdout")?;

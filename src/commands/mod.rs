@@ -10,3 +10,10 @@ pub mod run;
 pub mod status;
 
 pub use crate::report::Outcome;
+
+use crate::report::next_steps::shell_word;
+
+/// The program as it was typed, for commands that can be pasted: a newcomer runs it from the build's folder.
+fn program() -> String {
+    shell_word(&std::env::args().next().unwrap_or_else(|| "recon".to_owned()))
+}

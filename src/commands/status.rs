@@ -1,11 +1,13 @@
 //! `recon status`: when a run last saw everything, so that a scheduler that died does not look like a
 //! night with nothing to do.
 //!
-//! Steps: read the last runs · name the ones that never ended · compare the age of the last success.
+//! Steps: read the last runs · name the ones that have not ended · compare the age of the last success.
+//! The one thing that a reader would get wrong: the exit code answers *is it fresh*, and findings are
+//! no reason to be woken by it; what the last successful run found stands in the last line.
 
 use super::Outcome;
 use crate::config::Settings;
-use crate::record::format_instant;
+use crate::record::{SECOND_US, format_instant};
 use crate::store::runs::{self, Run};
 use crate::store::{Access, Store};
 use anyhow::Result;
@@ -30,8 +32,9 @@ pub async fn status(settings: &Settings, args: &StatusArgs, now_us: i64) -> Resu
     status_with(settings, args, now_us, &mut std::io::stdout()).await
 }
 
-/// Prints the last runs to `out`. A successful run is one that saw everything, whatever it found; the
-/// outcome is *incomplete* when the last one ended longer ago than `max_age`, or there was none.
+/// Prints the last runs to `out`. A successful run is one that saw everything, whatever it found. The answer
+/// is *clean* while the last one is fresh, and *incomplete* when it ended longer ago than `max_age` or there
+/// was none; the last line says *incomplete* as well then, else the outcome of that run.
 ///
 /// # Errors
 /// As [`status`].
@@ -52,45 +55,49 @@ pub async fn status_with(
         writeln!(out, "{}", line(run, zone))?;
     }
     for run in &unfinished {
-        let started = format_instant(run.started_at_us, zone);
-        writeln!(
-            out,
-            "{} started {started} and has not ended: it still runs, failed or was killed",
-            run.run_id
-        )?;
+        let started = to_the_second(run.started_at_us, zone);
+        writeln!(out, "{} started {started} and has not ended: it still runs or was killed", run.run_id)?;
     }
     let finished_us = success.as_ref().and_then(|run| run.finished_at_us);
     match finished_us {
-        Some(at_us) => writeln!(out, "last successful run ended {}", format_instant(at_us, zone))?,
+        Some(at_us) => writeln!(out, "last successful run ended {}", to_the_second(at_us, zone))?,
         None => writeln!(out, "no run has ever seen everything")?,
     }
     let age_us = finished_us.map(|at_us| now_us.saturating_sub(at_us).max(0));
-    let too_old = args.max_age.is_some_and(|max_age| {
-        let max_age_us = i64::try_from(max_age.as_micros()).unwrap_or(i64::MAX);
-        age_us.is_none_or(|age_us| age_us > max_age_us)
-    });
-    let outcome = if too_old { Outcome::Incomplete } else { Outcome::Clean };
+    let age_us_max = args.max_age.map_or(i64::MAX, |age| i64::try_from(age.as_micros()).unwrap_or(i64::MAX));
+    let fresh = success.as_ref().filter(|_| age_us.is_some_and(|age_us| age_us <= age_us_max));
+    let word = fresh.map_or(Outcome::Incomplete.as_str(), |run| run.outcome.as_str());
+    let latest = recent.first().map_or("none", |run| run.outcome.as_str());
     let last = success.as_ref().map_or("none", |run| &*run.run_id);
     let findings = success.as_ref().map_or(0, |run| run.findings);
-    let age = age_us.map_or("none".to_owned(), |age_us| format!("{}s", age_us / crate::record::SECOND_US));
-    let word = outcome.as_str();
+    let age = age_us.map_or("none".to_owned(), |age_us| format!("{}s", age_us / SECOND_US));
     writeln!(
         out,
-        "outcome={word} findings={findings} last_success={last} age={age} unfinished={}",
+        "outcome={word} findings={findings} last_success={last} age={age} unfinished={} latest={latest}",
         unfinished.len()
     )?;
-    Ok(outcome)
+    Ok(if fresh.is_some() { Outcome::Clean } else { Outcome::Incomplete })
 }
 
 fn line(run: &Run, zone: Tz) -> String {
-    let ended = run.finished_at_us.map_or("not ended".to_owned(), |at_us| format_instant(at_us, zone));
+    let ended = run.finished_at_us.map_or("not ended".to_owned(), |at_us| to_the_second(at_us, zone));
+    let why = if run.error.is_empty() {
+        String::new()
+    } else {
+        format!("\n    {}: {}", run.outcome.as_str(), run.error)
+    };
     format!(
-        "{}  {:<10}  started {}  ended {ended}  window {} to {}  findings {}",
+        "{}  {:<10}  started {}  ended {ended}  window {} to {}  findings {}{why}",
         run.run_id,
         run.outcome.as_str(),
-        format_instant(run.started_at_us, zone),
+        to_the_second(run.started_at_us, zone),
         format_instant(run.window.from_us, zone),
         format_instant(run.window.until_us, zone),
         run.findings
     )
+}
+
+/// When a run began or ended, for reading.
+fn to_the_second(at_us: i64, zone: Tz) -> String {
+    format_instant(at_us - at_us.rem_euclid(SECOND_US), zone)
 }

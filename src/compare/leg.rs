@@ -76,7 +76,6 @@ pub(super) struct Sink {
     /// Position of each scope number in the order of scopes.
     ranks: Arc<[u32]>,
     roots: Sorter,
-    unseen: Sorter,
     events: Sorter,
     record: Vec<u8>,
 }
@@ -84,20 +83,14 @@ pub(super) struct Sink {
 impl Sink {
     /// An empty sink that uses about `bytes_max` of memory.
     pub(super) fn new(ranks: Arc<[u32]>, spill: &Arc<Spill>, bytes_max: usize) -> Self {
-        let sorter = || Sorter::new(Arc::clone(spill), bytes_max / 3);
-        Self { ranks, roots: sorter(), unseen: sorter(), events: sorter(), record: Vec::new() }
+        let sorter = || Sorter::new(Arc::clone(spill), bytes_max / 2);
+        Self { ranks, roots: sorter(), events: sorter(), record: Vec::new() }
     }
 
     /// A root to load whole.
     pub(super) fn root(&mut self, scope: u32, root_id: &[u8]) -> Result<()> {
         self.open_record(scope, root_id);
         self.roots.push(&self.record)
-    }
-
-    /// A root whose only doubt is that no local status row of it was seen.
-    pub(super) fn state_unseen(&mut self, scope: u32, root_id: &[u8]) -> Result<()> {
-        self.open_record(scope, root_id);
-        self.unseen.push(&self.record)
     }
 
     /// An event that the inbox has and the provider does not list.
@@ -114,8 +107,8 @@ impl Sink {
 
     /// The runs of everything.
     pub(super) fn finish(self) -> Result<Found> {
-        let Self { roots, unseen, events, .. } = self;
-        Ok(Found { roots: roots.finish()?, unseen: unseen.finish()?, events: events.finish()? })
+        let Self { roots, events, .. } = self;
+        Ok(Found { roots: roots.finish()?, events: events.finish()? })
     }
 }
 
@@ -123,7 +116,6 @@ impl Sink {
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) roots: Vec<Run>,
-    pub(super) unseen: Vec<Run>,
     pub(super) events: Vec<Run>,
 }
 
@@ -131,7 +123,6 @@ impl Found {
     /// Adds another worker's.
     pub(super) fn add(&mut self, other: Self) {
         self.roots.extend(other.roots);
-        self.unseen.extend(other.unseen);
         self.events.extend(other.events);
     }
 
@@ -139,7 +130,6 @@ impl Found {
     pub(super) fn reduce(self, spill: &Arc<Spill>, bytes_max: usize) -> Result<Self> {
         Ok(Self {
             roots: reduce(self.roots, spill, bytes_max)?,
-            unseen: reduce(self.unseen, spill, bytes_max)?,
             events: reduce(self.events, spill, bytes_max)?,
         })
     }

@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
-    pub(super) disagreeing: BTreeSet<RootKey>,
-    pub(super) state_unseen: BTreeSet<RootKey>,
+    pub(super) roots: BTreeSet<RootKey>,
     pub(super) inbox_only: BTreeSet<EventKey>,
     pub(super) totals: Totals,
 }
@@ -85,15 +84,14 @@ pub(super) fn compare(facts: &[Fact], covered: &BTreeMap<Scope, Vec<Window>>) ->
     }
     for ((scope, root_id), group) in roots {
         let key = RootKey { scope, root_id: root_id.to_owned() };
-        if !is_clean(root_id, &group) {
-            answer.disagreeing.insert(key);
-        } else if !group.provider_states.is_empty() && group.local_states.is_empty() {
-            answer.state_unseen.insert(key);
+        let is_state_unseen = !group.provider_states.is_empty() && group.local_states.is_empty();
+        if is_state_unseen || !is_clean(root_id, &group) {
+            answer.roots.insert(key);
         }
     }
     for ((scope, _), of_intent) in intents.into_iter().filter(|(_, of_intent)| of_intent.len() > 1) {
         let keys = of_intent.iter().map(|root| RootKey { scope: scope.clone(), root_id: (*root).to_owned() });
-        answer.disagreeing.extend(keys);
+        answer.roots.extend(keys);
     }
     answer
 }
@@ -122,7 +120,7 @@ fn judge_event(
     let is_covered = |at: i64| covered.is_none_or(|ranges| ranges.iter().any(|range| range.contains(at)));
     let is_later = |at: i64| covered.is_none_or(|ranges| ranges.iter().any(|range| range.from_us <= at));
     let mut suspect = |root: &str| {
-        answer.disagreeing.insert(RootKey { scope: scope.clone(), root_id: root.to_owned() });
+        answer.roots.insert(RootKey { scope: scope.clone(), root_id: root.to_owned() });
     };
     let is_repeated = group.inbox.len() > 1;
     let is_unknown = is_repeated || group.inbox.iter().any(|row| is_covered(row.received_at_us));

@@ -127,10 +127,9 @@ impl Leg for RootLeg {
             let authorized = self.authorized_minor.map_or(i128::MAX, i128::from);
             self.is_suspicious |= self.local_credit_minor > authorized || is_out_of_order(&mut self.pairs);
         }
-        if self.is_suspicious {
+        // A local status that was not seen may have last changed outside of the window, and be stale.
+        if self.is_suspicious || self.status.is_some() && self.local_states == 0 {
             sink.root(key.scope, key.text)?;
-        } else if self.status.is_some() && self.local_states == 0 {
-            sink.state_unseen(key.scope, key.text)?;
         }
         self.clear();
         Ok(())

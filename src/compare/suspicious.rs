@@ -38,35 +38,12 @@ impl Suspicious {
         &self.totals
     }
 
-    /// All suspicious roots by (scope, root id), each once: those that disagree and those whose local
-    /// status was not seen.
+    /// All suspicious roots by (scope, root id), each once.
     ///
     /// # Errors
     /// When the spill folder cannot be read; the items too.
     pub fn roots(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
-        self.root_keys(&[self.found.roots.as_slice(), &self.found.unseen].concat())
-    }
-
-    /// Only the suspicious roots about which something that was added gives a doubt.
-    ///
-    /// # Errors
-    /// When the spill folder cannot be read; the items too.
-    pub fn disagreeing(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
-        self.root_keys(&self.found.roots)
-    }
-
-    /// Only the roots that agree in everything that was added, but whose local status row was not
-    /// among it: one that last changed outside of the window may be stale. A root without any local
-    /// status row at all is clean, so asking for these rows by id spares loading most of them whole.
-    ///
-    /// # Errors
-    /// When the spill folder cannot be read; the items too.
-    pub fn state_unseen(&self) -> Result<impl Iterator<Item = Result<RootKey>>> {
-        self.root_keys(&self.found.unseen)
-    }
-
-    fn root_keys<'a>(&'a self, runs: &[Run]) -> Result<impl Iterator<Item = Result<RootKey>> + use<'a>> {
-        let keys = Keys::open(runs, self.bytes_max)?;
+        let keys = Keys::open(&self.found.roots, self.bytes_max)?;
         Ok(keys.map(|key| {
             let (rank, root_id) = key?;
             Ok(RootKey { scope: self.scope(rank)?, root_id })

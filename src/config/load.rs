@@ -71,12 +71,17 @@ pub fn load_without_keys(path: Option<&Path>) -> Result<Settings, Unusable> {
 /// # Errors
 /// As [`load`].
 pub fn load_for(path: Option<&Path>, needs: Needs) -> Result<Settings, Unusable> {
+    let is_named = path.is_some();
     let path = path.unwrap_or_else(|| Path::new(FILE_NAME));
     let here = std::env::current_dir().map(|here| here.display().to_string()).unwrap_or_default();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Unusable::new(
             format!("there is no configuration at {} (working directory {here})", path.display()),
-            "write one with `recon init`, or name it with --config FILE",
+            if is_named {
+                "check the path after --config; `recon init` writes a configuration to begin with"
+            } else {
+                "write one with `recon init`, or name it with --config FILE; `recon demo` needs none"
+            },
         ),
         _ => Unusable::new(format!("cannot read {}: {error}", path.display()), ""),
     })?;
@@ -199,27 +204,39 @@ impl Context<'_> {
                     key,
                     &format!("needs the environment variable {name}, which is not set"),
                     format!(
-                        "set {name} where this command runs; cron starts with a bare environment, \
-                         so set it in the crontab or use {{ file = \"…\" }}"
+                        "`export {name}=…` in this shell; cron starts with a bare environment, so there set it \
+                         in the crontab or use {{ file = \"…\" }}"
                     ),
                 )
             })?,
             SecretSource::File(name) => {
                 let path = beside(&self.folder, name);
                 std::fs::read_to_string(&path).map_err(|error| {
-                    section.bad(key, &format!("cannot be read from {}: {error}", path.display()), "")
+                    section.bad(
+                        key,
+                        &format!("cannot be read from {}: {error}", path.display()),
+                        "put the key alone into that file, readable by the user that runs recon",
+                    )
                 })?
             }
         };
         let text = text.trim();
         if text.is_empty() {
-            return Err(section.bad(key, "is empty where the configuration says to read it", ""));
+            let place = match secret_source(section, key, value)? {
+                SecretSource::Env(name) => format!("the environment variable {name} is set to nothing"),
+                SecretSource::File(name) => format!("the file {name} is empty"),
+            };
+            return Err(section.bad(
+                key,
+                "is empty where the configuration says to read it",
+                format!("{place}: give the key there"),
+            ));
         }
         if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
             return Err(section.bad(
                 key,
                 "holds spaces or line breaks where it is read",
-                "give one line, the key alone",
+                "give one line, the key alone, without quotes or a name before it",
             ));
         }
         Ok(Secret::new(text.to_owned()))

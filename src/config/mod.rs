@@ -185,7 +185,8 @@ pub struct ProviderSettings {
     pub effects: BTreeSet<EffectKind>,
     /// Event types that the endpoint listens to, where configured.
     pub event_types: Option<BTreeSet<String>>,
-    /// Dotted path in a charge that names the customer's intent, such as `metadata.order_id`.
+    /// Dotted path in a charge that names the customer's intent, such as `metadata.order_id`: one purchase, no
+    /// customer or subscription.
     pub intent: Option<String>,
 }
 

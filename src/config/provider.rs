@@ -123,6 +123,7 @@ fn read_provider(
             "write api_key = { env = \"STRIPE_API_KEY\" }; a restricted key that reads is enough",
         )
     })?;
+    check_key(section, api_key.reveal(), &endpoint.mode)?;
     let account_default =
         if endpoint.mode == "live" { STRIPE_LIVE_ACCOUNT_PER_SECOND } else { STRIPE_TEST_ACCOUNT_PER_SECOND };
     Ok(ProviderSettings {
@@ -138,6 +139,33 @@ fn read_provider(
         event_types: read_event_types(section)?,
         intent: read_intent(section)?,
     })
+}
+
+/// Refuses what by its own prefix cannot be meant (docs.stripe.com/keys): the provider would answer "unauthorised",
+/// or with another mode's data. Says which sort of key it is and nothing else of it; an unknown sort passes.
+fn check_key(section: &Section<'_>, key: &str, mode: &str) -> Result<(), Unusable> {
+    let (why, hint) = match key.get(..key.find('_').map_or(0, |at| at + 1)) {
+        Some("pk_") => (
+            "is a publishable key (pk_…), which can list nothing".to_owned(),
+            "give a restricted key that reads (rk_…)".to_owned(),
+        ),
+        Some("whsec_") => (
+            "is the signing secret of a webhook endpoint (whsec_…), not an API key".to_owned(),
+            "give a restricted key that reads (rk_…)".to_owned(),
+        ),
+        Some(sort @ ("rk_" | "sk_")) => {
+            let key_mode = ["live", "test"].into_iter().find(|word| key[3..].starts_with(word));
+            match key_mode.filter(|key_mode| *key_mode != mode) {
+                Some(key_mode) => (
+                    format!("is a key of {key_mode} mode ({sort}{key_mode}_…), and `mode` is \"{mode}\""),
+                    format!("write mode = \"{key_mode}\", or give a key that begins with {sort}{mode}_"),
+                ),
+                None => return Ok(()),
+            }
+        }
+        _ => return Ok(()),
+    };
+    Err(section.bad("api_key", &why, hint))
 }
 
 fn per_second(section: &Section<'_>, key: &str, default: i64) -> Result<u32, Unusable> {

@@ -24,6 +24,7 @@ fn finding(kind: Kind, action: Action) -> Finding {
         expected_state: None,
         found_state: None,
         occurred_at_us: 7,
+        judged_at_us: 7,
         action,
         note: String::new(),
     }

@@ -8,7 +8,8 @@ use crate::record::{decimal_from_minor, format_instant, iso_exponent};
 use chrono_tz::Tz;
 use std::collections::BTreeMap;
 
-const TITLE_WIDTH: usize = 40;
+/// With the margin and the mark a line fits a terminal of eighty columns.
+const TITLE_WIDTH: usize = 37;
 const KIND_WIDTH: usize = 22;
 const COUNT_WIDTH: usize = 8;
 
@@ -56,28 +57,64 @@ pub fn opening(paint: Paint, of: &Opening<'_>) -> String {
     let Opening { world, planted, books, base_url } = *of;
     let instant = |at_us: i64| format_instant(at_us, Tz::UTC);
     let loud = planted.iter().filter(|one| !one.expected.is_empty()).count();
+    let quiet = planted.len() - loud;
+    let window = format!("{} until {}", instant(world.from_us), instant(world.until_us));
+    let planted = format!("{loud} faults, and {quiet} scenes that look wrong and are right");
+    let mut rows = vec![("Seed", world.seed.to_string()), ("Window", window)];
+    rows.extend(cast(world, books, base_url));
+    rows.push(("Planted", planted));
+    titled(paint, "recon demo: a month of payments, and what went wrong with it", &rows)
+}
+
+/// The provider and the shop, as both stand before anything is reconciled.
+fn cast(world: &World, books: &Books, base_url: &str) -> [(&'static str, String); 4] {
     let held = format!(
         "{} events in the inbox, {} ledger entries, {} statuses",
         grouped(books.inbox.len()),
         grouped(books.ledger.len()),
         grouped(books.states.len())
     );
-    let quiet = planted.len() - loud;
-    let rows = [
-        ("Seed", world.seed.to_string()),
-        ("Window", format!("{} until {}", instant(world.from_us), instant(world.until_us))),
+    [
         ("Provider", format!("{base_url}, Stripe-shaped, on this machine only")),
         ("", format!("{} events, {} payments", grouped(world.events.len()), grouped(world.payments.len()))),
         ("Shop", format!("{} deliveries, in any order, some twice", grouped(books.deliveries))),
         ("", held),
-        ("Planted", format!("{loud} faults, and {quiet} scenes that look wrong and are right")),
-    ];
-    let title = "recon demo: a month of payments, and what went wrong with it";
+    ]
+}
+
+fn titled(paint: Paint, title: &str, rows: &[(&str, String)]) -> String {
     let mut lines = vec![String::new(), paint.bold(title), String::new()];
     for (name, value) in rows {
         lines.push(format!("{}{value}", paint.dim(&format!("{name:<10}"))));
     }
     page(&lines)
+}
+
+/// A month that waits for the reader: what is there, and what to type in another terminal.
+#[must_use]
+pub fn practice(paint: Paint, of: &Opening<'_>, folder: &str, commands: &[String]) -> String {
+    let Opening { world, planted, books, base_url } = *of;
+    let loud = planted.iter().filter(|one| !one.expected.is_empty()).count();
+    let mut rows = vec![("Seed", world.seed.to_string())];
+    rows.extend(cast(world, books, base_url));
+    rows.push(("Planted", format!("{loud} faults; a plan can put all of them right")));
+    rows.push(("Folder", format!("{folder} (recon.toml and recon.db; nothing is corrected yet)")));
+    let mut lines = vec![String::new(), paint.bold("In another terminal")];
+    lines.extend(commands.iter().map(|command| format!("  {command}")));
+    lines.push(String::new());
+    let steps = [
+        "1. The second command looks, and ends with exit 1: there are findings.",
+        "2. Its summary says under `Next` what to type. Open plan.csv first, and",
+        "   delete one row, as if you did not want it. Then apply the rest.",
+        "3. Run it again: only what you deleted is found. Apply the new plan too.",
+        "4. Run it again: outcome=clean, exit 0.",
+        "",
+        "What each finding means: docs/findings.md. On call: docs/on-call.md.",
+        "",
+    ];
+    lines.extend(steps.map(str::to_owned));
+    lines.push(paint.bold("Ctrl-C here ends the provider; the same command begins anew."));
+    titled(paint, "recon demo: a month to practise on", &rows) + &page(&lines)
 }
 
 /// Planted against found.
@@ -139,21 +176,24 @@ pub fn money(paint: Paint, planted: &[Planted], found: &[FoundRow]) -> String {
 /// What is left after applying.
 #[must_use]
 pub fn ending(paint: Paint, verdict: &Verdict, writes: u64) -> String {
-    let left: usize = verdict.lines.iter().map(|line| line.expected).sum();
-    let found: usize = verdict.lines.iter().map(|line| line.found).sum();
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    for line in verdict.lines.iter().filter(|line| line.found > 0) {
-        *kinds.entry(line.kind).or_default() += line.found;
+    let mut kinds: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for line in verdict.lines.iter().filter(|line| line.expected > 0) {
+        let sum = kinds.entry(line.kind).or_default();
+        *sum = (sum.0 + line.expected, sum.1 + line.found);
     }
+    let head = columns("What is left", "", "expected", "found");
     let mut lines = vec![String::new(), paint.bold("Applied the plan, and reconciled again")];
-    let person = "findings are left: for a person, or explained by the cut-off (today's corrections)";
-    lines.push(format!("{found} of {left} {person}  {}", paint.mark(found == left)));
-    for (kind, count) in kinds {
-        lines.push(format!("  {count:>4}  {kind}"));
+    lines.extend([String::new(), paint.dim(&head), rule(paint)]);
+    let mut row = |kind: &str, why: &str, (expected, found): (usize, usize)| {
+        let row = columns(kind, why, &expected.to_string(), &found.to_string());
+        lines.push(format!("{row}  {}", paint.mark(expected == found)));
+    };
+    for (kind, counts) in kinds {
+        let why = if kind == "timing_difference" { "explained by cut-off" } else { "for a person" };
+        row(kind, why, counts);
     }
-    let back = verdict.invented.len();
-    lines.push(format!("{back} findings that should have cleared  {}", paint.mark(back == 0)));
-    lines.push(format!("{writes} write calls to the provider  {}", paint.mark(writes == 0)));
+    row("should have cleared, and did not", "", (0, verdict.invented.len()));
+    row("write calls to the provider", "", (0, usize::try_from(writes).unwrap_or(usize::MAX)));
     lines.extend(differences(verdict));
     page(&lines)
 }
@@ -223,7 +263,7 @@ mod tests {
         let right = text(&rows);
         assert!(!right.contains('✗') && !right.contains('\u{1b}'), "{right}");
         assert!(right.lines().filter(|line| line.contains('✓')).count() > 35, "{right}");
-        assert!(right.lines().all(|line| line.chars().count() <= 90), "{right}");
+        assert!(right.lines().all(|line| line.chars().count() <= 80), "{right}");
         let gone = rows.remove(0);
         let wrong = text(&rows);
         assert!(

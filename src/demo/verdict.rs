@@ -200,7 +200,7 @@ pub const fn title(fault: Fault) -> &'static str {
         Fault::BookedAfterWindow => "paid in the window, booked after",
         Fault::BookedInWindow => "paid before the window, booked in it",
         Fault::HarmlessDuplicates => "delivered four times, booked once",
-        Fault::HarmlessOrder => "delivered in reverse, right in the end",
+        Fault::HarmlessOrder => "delivered in reverse, ends right",
         Fault::HarmlessSibling => "one of two events lost, booked",
         Fault::HarmlessReversal => "booked twice, already reversed",
         Fault::HarmlessEdge => "on the very edge of the window",

@@ -1,6 +1,7 @@
 //! # What it flags
 //! Two successful charges at the *provider* for one business intent: the same invoice, the same payment
-//! intent, or the same value at the configured `intent` path. Charges that were given back in full, by
+//! intent, or the same value at the configured `intent` path. One of them lies in the window; the other may
+//! have been made at any time that any run has read. Charges that were given back in full, by
 //! refunds or by disputes that stand, do not count. Where the amounts differ it is `needs_review` with
 //! cause `two_charges_one_intent`.
 //!
@@ -9,6 +10,7 @@
 //!
 //! # Usual causes
 //! A retry with a fresh idempotency key after a lost answer, a double click, two workers on one order.
+//! Or `intent` names a customer or a subscription instead of one purchase: then every renewal is found.
 //!
 //! # What to do
 //! A person decides on the refund; it is made at the provider, and the next run sees it.
@@ -16,7 +18,7 @@
 use super::{Action, Finding, Group, Kind, Severity};
 use crate::record::{EffectKind, Scope};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug)]
 struct Charge {
@@ -69,16 +71,27 @@ impl Intents {
         }
     }
 
+    /// The charges (scope, root, charge) of every intent that a finding would be made for.
+    #[must_use]
+    pub fn doubled(&self) -> BTreeSet<(Scope, String, String)> {
+        let doubled = self.charges.iter().filter(|(_, charges)| is_doubled(charges));
+        doubled
+            .flat_map(|((scope, _, _), charges)| {
+                charges.iter().map(|charge| (scope.clone(), charge.root_id.clone(), charge.object_id.clone()))
+            })
+            .collect()
+    }
+
     /// One finding for each intent that was charged more than once, a charge of the window among them.
     #[must_use]
     pub fn findings(mut self) -> Vec<Finding> {
         let mut findings = Vec::new();
         for ((scope, intent, currency), charges) in &mut self.charges {
             charges.sort_by(|a, b| (a.occurred_at_us, &a.object_id).cmp(&(b.occurred_at_us, &b.object_id)));
-            let [first, rest @ ..] = charges.as_slice() else { continue };
-            if rest.is_empty() || !charges.iter().any(|charge| charge.in_window) {
+            if !is_doubled(charges) {
                 continue;
             }
+            let [first, rest @ ..] = charges.as_slice() else { continue };
             let total: i64 = charges.iter().map(|charge| charge.amount_minor).sum();
             let is_same = rest.iter().all(|charge| charge.amount_minor == first.amount_minor);
             let last = &rest[rest.len() - 1];
@@ -97,4 +110,9 @@ impl Intents {
         }
         findings
     }
+}
+
+/// More than one, at whatever time, and one of the window among them.
+fn is_doubled(charges: &[Charge]) -> bool {
+    charges.len() > 1 && charges.iter().any(|charge| charge.in_window)
 }

@@ -224,6 +224,9 @@ pub struct Finding {
     pub explains: Vec<(String, i64)>,
     /// When it happened at the provider, else locally, Unix µs.
     pub occurred_at_us: i64,
+    /// What of it lies in the window that was judged, Unix µs: only a run over that instant can clear it. A
+    /// payment of January that was booked again in February is February's to clear.
+    pub judged_at_us: i64,
     /// What would put it right.
     pub action: Action,
     /// One sentence for a person.
@@ -249,6 +252,7 @@ impl Finding {
             target_state: unit.provider_status.filter(|_| is_absent(kind)),
             explains: unit.explains(),
             severity: Severity::Critical,
+            judged_at_us: unit.judged_at_us.unwrap_or_else(|| unit.occurred_at_us()),
             ..Self::on_object(kind, &unit.scope, &unit.root_id, &unit.object_id, unit.occurred_at_us())
         }
     }
@@ -274,6 +278,7 @@ impl Finding {
             target_state: None,
             explains: Vec::new(),
             occurred_at_us: at_us,
+            judged_at_us: at_us,
             action: Action::Review,
             note: String::new(),
         }

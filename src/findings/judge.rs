@@ -172,8 +172,12 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
         judgement.findings.extend(orphan_effect::orphan_effects(context, unit));
         return true;
     }
-    let finding = currency_mismatch::currency_mismatch(unit)
-        .or_else(|| duplicate_effect::duplicate_effect(unit))
+    let mixed = currency_mismatch::currency_mismatch(unit);
+    if !mixed.is_empty() {
+        judgement.findings.extend(mixed);
+        return false;
+    }
+    let finding = duplicate_effect::duplicate_effect(unit)
         .or_else(|| forbidden_transition::capture_exceeds_authorisation(unit))
         .or_else(|| amount_mismatch::amount_mismatch(unit));
     judgement.findings.extend(finding);

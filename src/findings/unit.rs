@@ -69,6 +69,8 @@ pub struct Unit {
     pub authorized_minor: Option<i64>,
     /// Whether any side of it lies in the window.
     pub touches_window: bool,
+    /// The latest movement or booking of it inside the window, Unix µs.
+    pub judged_at_us: Option<i64>,
     /// Whether the provider has any record of the group.
     pub is_object_known: bool,
     /// The payment's status at the provider, where a record says one.
@@ -242,6 +244,7 @@ impl Units<'_> {
             in_window: BTreeMap::new(),
             authorized_minor: self.authorized.filter(|_| kind == EffectKind::Credit),
             touches_window: false,
+            judged_at_us: None,
             is_object_known: self.is_known,
             provider_status: self.status,
         })
@@ -255,6 +258,7 @@ impl Unit {
         if effect.in_window {
             self.in_window.entry(effect.currency.clone()).or_default().0 += minor;
             self.touches_window = true;
+            self.judged_at_us = self.judged_at_us.max(Some(effect.occurred_at_us));
         }
         self.provider.push(effect.clone());
     }
@@ -282,6 +286,7 @@ impl Unit {
         if row.in_window {
             self.in_window.entry(row.currency.clone()).or_default().1 += minor;
             self.touches_window = true;
+            self.judged_at_us = self.judged_at_us.max(Some(row.applied_at_us));
         }
     }
 

@@ -10,6 +10,11 @@ use std::collections::BTreeMap;
 /// Instants before 1973 are seconds or milliseconds that were taken for microseconds.
 const INSTANT_US_MIN: i64 = 100_000_000_000_000;
 
+/// Largest magnitude of a row's amount, minor units: a thousand times the twelve digits that Stripe allows a
+/// charge (<https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts>), and so small that it takes
+/// 9,223 such rows of one payment to leave 64 bits.
+const AMOUNT_MINOR_MAX: u64 = 1_000_000_000_000_000;
+
 /// What a statement must give.
 pub(super) struct Contract {
     /// Columns that must be there.
@@ -198,7 +203,7 @@ impl RowReader<'_> {
     /// `amount_minor`, or `amount` read digit by digit with `exponent` decimals. Never rounded.
     pub fn amount(&self, exponent: u32) -> Result<i64, Unusable> {
         if let Some(minor) = self.integer("amount_minor")? {
-            return Ok(minor);
+            return self.within_bound("amount_minor", minor);
         }
         let text = match self.cell("amount")? {
             Some(Cell::Text(text)) => text.to_owned(),
@@ -217,9 +222,22 @@ impl RowReader<'_> {
                 return Err(self.bad(name, "is null", ""));
             }
         };
-        minor_from_decimal(&text, exponent).map_err(|error| {
+        let minor = minor_from_decimal(&text, exponent).map_err(|error| {
             self.bad("amount", &format!("cannot be taken: {error}"), "correct the row; nothing is rounded")
-        })
+        })?;
+        self.within_bound("amount", minor)
+    }
+
+    /// An amount that no sum of a payment can wrap.
+    pub fn within_bound(&self, name: &str, minor: i64) -> Result<i64, Unusable> {
+        if minor.unsigned_abs() <= AMOUNT_MINOR_MAX {
+            return Ok(minor);
+        }
+        Err(self.bad(
+            name,
+            &format!("is {minor} minor units, and more than {AMOUNT_MINOR_MAX} is no payment's amount"),
+            "correct the row; a wrong scale and an id in the wrong column look like this",
+        ))
     }
 
     /// A lower-case currency code.

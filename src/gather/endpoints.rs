@@ -1,9 +1,12 @@
 //! Where the provider delivers to: whether that is switched off, and which types it sends.
 //!
 //! The one thing to get right: this only adds knowledge. A key that may not read endpoints, and a
-//! provider that has none to show, say nothing about deliveries.
+//! provider that has none to show, say nothing about deliveries. What was read is kept, so that an
+//! offline run knows what the run knew that it repeats.
 
 use crate::provider::{Client, FetchError};
+use crate::record::Scope;
+use crate::store::{self, PageRecord, Store};
 use anyhow::{Result, bail};
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -11,12 +14,15 @@ use std::collections::BTreeSet;
 /// An account may have 16 endpoints (<https://docs.stripe.com/webhooks>), so that one page has them all.
 const PATH: &str = "/v1/webhook_endpoints?limit=100";
 
-/// What an account's webhook endpoints say.
+/// Stream and id under which the list is kept.
+const KEPT_AS: &str = "webhook_endpoints";
+
+/// What webhook endpoints say of one account's deliveries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoints {
     /// Every one is switched off: nothing is delivered.
     pub is_disabled: bool,
-    /// Types that the enabled ones receive (`*` for all); `None` where none is enabled.
+    /// Types that the enabled ones receive (`*` for all); `None` where that is not known.
     pub types: Option<BTreeSet<String>>,
 }
 
@@ -33,29 +39,57 @@ struct Wire {
     enabled_events: Vec<String>,
 }
 
-/// Asks for the platform account's endpoints of a mode; `None` where they are not to be read or there is none.
+/// Asks for an account's endpoints and keeps the answer; an account whose endpoints are not to be read is
+/// kept as one that said nothing.
 ///
 /// # Errors
-/// When the provider cannot be talked to, or has more endpoints than a page.
-pub async fn endpoints(client: &Client, mode: &str) -> Result<Option<Endpoints>> {
-    let body = match client.get("webhook_endpoints", PATH, "").await {
+/// When the provider cannot be talked to or the store cannot be written.
+pub async fn fetch_endpoints(store: &Store, client: &Client, scope: &Scope) -> Result<()> {
+    let body = match client.get(KEPT_AS, PATH, &scope.account).await {
         Ok(body) => body,
         Err(
             error @ (FetchError::Forbidden { .. } | FetchError::NotFound { .. } | FetchError::Refused { .. }),
         ) => {
             tracing::debug!("webhook endpoints are not read: {error}");
-            return Ok(None);
+            b"null".to_vec()
         }
         Err(error) => return Err(error.into()),
     };
-    let Ok(list) = serde_json::from_slice::<List>(&body) else {
-        tracing::debug!("webhook endpoints are not read: unexpected shape");
+    let record = PageRecord { record_id: KEPT_AS.to_owned(), created_us: 0, body };
+    store.write_records(scope, KEPT_AS, &[record], client.timing().now_us()).await
+}
+
+/// What the kept endpoints say of an account; `None` where they are not known or there is none.
+///
+/// Events of a connected account come through an endpoint of its own or through a Connect endpoint of the
+/// platform, and an endpoint does not say whether it is one
+/// (<https://docs.stripe.com/api/webhook_endpoints/object>). So nothing is said of a connected account while
+/// any endpoint of either is enabled, and its types are not known.
+///
+/// # Errors
+/// When the store cannot be read, or an account has more endpoints than a page.
+pub async fn endpoints(store: &Store, scope: &Scope) -> Result<Option<Endpoints>> {
+    let platform = Scope::new(&scope.provider, "", &scope.mode);
+    let Some(mut all) = kept(store, &platform).await? else { return Ok(None) };
+    if *scope == platform {
+        return Ok(judge(&all, &scope.mode));
+    }
+    let Some(own) = kept(store, scope).await? else { return Ok(None) };
+    all.extend(own);
+    Ok(judge(&all, &scope.mode).map(|told| Endpoints { types: None, ..told }))
+}
+
+async fn kept(store: &Store, scope: &Scope) -> Result<Option<Vec<Wire>>> {
+    let records = store::records_by_id(store, scope, &BTreeSet::from([KEPT_AS.to_owned()]), None).await?;
+    let Some(record) = records.into_iter().find(|record| record.stream == KEPT_AS) else { return Ok(None) };
+    let Ok(list) = serde_json::from_slice::<List>(&record.body) else {
+        tracing::debug!("webhook endpoints are not known: nothing was told, or in another shape");
         return Ok(None);
     };
     if list.has_more {
-        bail!("the account has more webhook endpoints than a page of 100 holds");
+        bail!("an account has more webhook endpoints than a page of 100 holds");
     }
-    Ok(judge(&list.data, mode))
+    Ok(Some(list.data))
 }
 
 fn judge(all: &[Wire], mode: &str) -> Option<Endpoints> {

@@ -300,6 +300,7 @@ impl LocalBooks {
         if refunded_minor.is_some_and(|minor| minor < 0) {
             return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));
         }
+        refunded_minor.map(|minor| row.within_bound("refunded_minor", minor)).transpose()?;
         Ok(Ok(LocalState {
             scope: row.scope()?,
             root_id: object_id.clone(),

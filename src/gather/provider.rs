@@ -1,23 +1,24 @@
 //! The provider's side: stored records become facts.
 //!
-//! Three passes over what was paged, each in bounded memory: aliases are learnt first (an invoice
-//! may name its payment only in another record), then the window's facts stream to the comparison,
-//! and the groups that it hands back are loaded whole, over all time.
+//! Two passes over what was paged, each in bounded memory: the first learns aliases and intents (an
+//! invoice may name its payment only in another record) and says what lies outside of the window, the
+//! second hands the window's facts to the comparison. The groups that it hands back are loaded whole,
+//! over all time.
 
 use crate::provider::stripe::{self, Reading};
-use crate::record::{Alias, Fact, Note, NoteKind, ProviderEvent};
+use crate::record::{Alias, EffectKind, Fact, Note, NoteKind, ProviderEffect, ProviderEvent, Window};
 use crate::store::{self, Store, StoredRecord};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Aliases kept in one transaction.
-const ALIASES_MAX: usize = 20_000;
+/// Aliases and intents kept in one transaction.
+const LEARNT_MAX: usize = 20_000;
 
-/// Streams whose records point to others.
-const REFERRING: [&str; 4] = ["refunds", "disputes", "balance_transactions", "invoices"];
+/// Records that are read by id at once.
+const BY_ID_MAX: usize = 5_000;
 
-/// Rounds of records that point to records (balance transaction → refund → charge).
-const REFERENCE_ROUNDS: usize = 3;
+/// All of time.
+const ALWAYS: Window = Window { from_us: i64::MIN, until_us: i64::MAX };
 
 /// One scope of one provider, as stored.
 #[derive(Clone, Copy, Debug)]
@@ -28,56 +29,103 @@ pub struct ProviderSide<'a> {
     pub reading: &'a Reading,
 }
 
+/// What the window's records point to and that does not lie in it.
+#[derive(Debug, Default)]
+pub struct Outside {
+    /// All of it.
+    pub ids: BTreeSet<String>,
+    /// What is not stored, or was last read too long ago, by stream.
+    pub stale: BTreeMap<&'static str, BTreeSet<String>>,
+}
+
+/// What one pass learns of records.
+#[derive(Debug, Default)]
+struct Learnt {
+    aliases: Vec<Alias>,
+    /// Intent by charge.
+    intents: BTreeMap<String, String>,
+}
+
+impl Learnt {
+    fn add(&mut self, facts: Vec<Fact>) {
+        for fact in facts {
+            match fact {
+                Fact::Alias(alias) => self.aliases.push(alias),
+                Fact::ProviderEffect(effect) if has_intent(&effect) => {
+                    self.intents.insert(effect.object_id, effect.intent);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.aliases.len() >= LEARNT_MAX || self.intents.len() >= LEARNT_MAX
+    }
+}
+
 impl ProviderSide<'_> {
-    /// Keeps the aliases of every record of the window and of what it points to.
+    /// Reads every record of the window once: keeps its aliases and what its charges were made for, and
+    /// says what it points to outside of the window. Stale is what was read before `since_us`.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn learn_aliases(&self) -> Result<()> {
-        let mut aliases: Vec<Alias> = Vec::new();
+    pub async fn survey(&self, since_us: i64) -> Result<Outside> {
+        self.keep_all_intents().await?;
+        let mut learnt = Learnt::default();
+        let mut outside = Outside::default();
         for stream in stripe::STREAMS {
             let mut last = None;
-            while let Some(page) = self.page(stream.name, &mut last).await? {
-                aliases.extend(page.iter().flat_map(|record| self.facts(record)).filter_map(alias));
-                if aliases.len() >= ALIASES_MAX {
-                    store::save_aliases(self.store, &std::mem::take(&mut aliases)).await?;
+            while let Some(page) = self.page(stream.name, self.reading.window, &mut last).await? {
+                let facts: Vec<Fact> = page.iter().flat_map(|record| self.facts(record)).collect();
+                let points_to = self.points_to(&page, &facts).await?;
+                self.sort_out(points_to, since_us, &mut outside).await?;
+                learnt.add(facts);
+                if learnt.is_full() {
+                    self.keep(std::mem::take(&mut learnt)).await?;
                 }
             }
         }
-        for record in self.referenced_outside().await? {
-            aliases.extend(self.facts(&record).into_iter().filter_map(alias));
-        }
-        store::save_aliases(self.store, &aliases).await
+        self.keep(learnt).await?;
+        Ok(outside)
     }
 
-    /// Keeps the aliases of these records, wherever in time they lie.
+    /// Keeps the aliases and intents of these records, wherever in time they lie.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn learn_aliases_of(&self, ids: &BTreeSet<String>) -> Result<()> {
-        let records = store::records_by_id(self.store, &self.reading.scope, ids, None).await?;
-        let aliases: Vec<Alias> =
-            records.iter().flat_map(|record| self.facts(record)).filter_map(alias).collect();
-        store::save_aliases(self.store, &aliases).await
+    pub async fn learn(&self, ids: &BTreeSet<String>) -> Result<()> {
+        let ids: Vec<&String> = ids.iter().collect();
+        for chunk in ids.chunks(BY_ID_MAX) {
+            let chunk = chunk.iter().map(|id| (*id).clone()).collect();
+            let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
+            let mut learnt = Learnt::default();
+            learnt.add(records.iter().flat_map(|record| self.facts(record)).collect());
+            self.keep(learnt).await?;
+        }
+        Ok(())
     }
 
-    /// Hands the window's facts to `sink`: every record created inside, and every record outside
-    /// that one of them points to (a late capture moves money long after its charge was made).
+    /// Hands the window's facts to `sink`: every record created inside, and every record outside that
+    /// one of them points to (a late capture moves money long after its charge was made), or that is a
+    /// charge for the same intent as one of them.
     ///
     /// # Errors
     /// When the store or the sink fails.
     pub async fn scan(&self, sink: &mut dyn FnMut(Fact) -> Result<()>) -> Result<()> {
+        let mut seen: BTreeSet<String> = BTreeSet::new();
         for stream in stripe::STREAMS {
             let mut last = None;
-            while let Some(page) = self.page(stream.name, &mut last).await? {
-                for fact in self.resolved(&page).await? {
-                    sink(fact)?;
+            while let Some(page) = self.page(stream.name, self.reading.window, &mut last).await? {
+                let mut records = page;
+                while !records.is_empty() {
+                    let facts = self.resolved(&records).await?;
+                    records = self.outside(&records, &facts, &mut seen).await?;
+                    for fact in facts {
+                        sink(fact)?;
+                    }
                 }
             }
-        }
-        let outside = self.referenced_outside().await?;
-        for fact in self.resolved(&outside).await? {
-            sink(fact)?;
         }
         Ok(())
     }
@@ -100,7 +148,7 @@ impl ProviderSide<'_> {
     /// When the store or the sink fails.
     pub async fn scan_events(&self, sink: &mut dyn FnMut(Fact) -> Result<()>) -> Result<()> {
         let mut last = None;
-        while let Some(page) = self.page("events", &mut last).await? {
+        while let Some(page) = self.page("events", self.reading.window, &mut last).await? {
             for fact in self.resolved(&page).await? {
                 sink(fact)?;
             }
@@ -121,46 +169,29 @@ impl ProviderSide<'_> {
             .collect())
     }
 
-    /// Ids of records that the window's records point to and that are not stored, or were read
-    /// before `since_us` and lie outside of the window, by stream.
+    /// The facts of the stored records with these ids.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn stale_references(&self, since_us: i64) -> Result<BTreeMap<&'static str, BTreeSet<String>>> {
-        let mut wanted: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
-        let mut points_to: BTreeMap<String, &'static str> = BTreeMap::new();
-        for stream in REFERRING {
-            let mut last = None;
-            while let Some(page) = self.page(stream, &mut last).await? {
-                let found = page.iter().flat_map(|record| stripe::references(&record.stream, &record.body));
-                points_to.extend(found.map(|(stream, id)| (id, stream)));
-                self.drop_fresh(&mut points_to, since_us).await?;
-                for (id, stream) in std::mem::take(&mut points_to) {
-                    wanted.entry(stream).or_default().insert(id);
-                }
-            }
-        }
-        Ok(wanted)
+    pub async fn facts_of_records(&self, ids: &BTreeSet<String>) -> Result<Vec<Fact>> {
+        self.resolved(&store::records_by_id(self.store, &self.reading.scope, ids, None).await?).await
     }
 
-    /// Of these records, what they point to and is not stored or stale: for the next round.
+    /// What these records point to outside of the window: for the next round.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn stale_references_of(
-        &self,
-        ids: &BTreeSet<String>,
-        since_us: i64,
-    ) -> Result<BTreeMap<&'static str, BTreeSet<String>>> {
-        let records = store::records_by_id(self.store, &self.reading.scope, ids, None).await?;
-        let found = records.iter().flat_map(|record| stripe::references(&record.stream, &record.body));
-        let mut points_to: BTreeMap<String, &'static str> = found.map(|(stream, id)| (id, stream)).collect();
-        self.drop_fresh(&mut points_to, since_us).await?;
-        let mut wanted: BTreeMap<&'static str, BTreeSet<String>> = BTreeMap::new();
-        for (id, stream) in points_to {
-            wanted.entry(stream).or_default().insert(id);
+    pub async fn outside_of(&self, ids: &BTreeSet<String>, since_us: i64) -> Result<Outside> {
+        let mut outside = Outside::default();
+        let ids: Vec<&String> = ids.iter().collect();
+        for chunk in ids.chunks(BY_ID_MAX) {
+            let chunk = chunk.iter().map(|id| (*id).clone()).collect();
+            let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
+            let facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
+            let points_to = self.points_to(&records, &facts).await?;
+            self.sort_out(points_to, since_us, &mut outside).await?;
         }
-        Ok(wanted)
+        Ok(outside)
     }
 
     /// Of these ids, those that a record is stored under or that aliases lead to.
@@ -191,61 +222,102 @@ impl ProviderSide<'_> {
         Ok(stale)
     }
 
-    async fn drop_fresh(&self, points_to: &mut BTreeMap<String, &'static str>, since_us: i64) -> Result<()> {
+    /// Keeps what every stored charge was made for, where the setting says something else than the rows.
+    async fn keep_all_intents(&self) -> Result<()> {
+        let scope = &self.reading.scope;
+        let path = self.reading.intent.as_deref().unwrap_or_default();
+        if store::intents_kept_under(self.store, scope).await?.as_deref() == Some(path) {
+            return Ok(());
+        }
+        let mut last = None;
+        while let Some(page) = self.page("charges", ALWAYS, &mut last).await? {
+            let mut learnt = Learnt::default();
+            learnt.add(page.iter().flat_map(|record| self.facts(record)).collect());
+            store::save_intents(self.store, scope, &learnt.intents).await?;
+        }
+        store::set_intents_kept_under(self.store, scope, path).await
+    }
+
+    async fn keep(&self, learnt: Learnt) -> Result<()> {
+        store::save_aliases(self.store, &learnt.aliases).await?;
+        store::save_intents(self.store, &self.reading.scope, &learnt.intents).await
+    }
+
+    /// What records name, with its stream, and the other charges for the intents of their charges.
+    async fn points_to(
+        &self,
+        records: &[StoredRecord],
+        facts: &[Fact],
+    ) -> Result<BTreeMap<String, &'static str>> {
+        let named = records.iter().flat_map(|record| stripe::references(&record.stream, &record.body));
+        let mut found: BTreeMap<String, &'static str> = named.map(|(stream, id)| (id, stream)).collect();
+        let mut intents = BTreeSet::new();
+        let mut own = BTreeSet::new();
+        for fact in facts {
+            if let Fact::ProviderEffect(effect) = fact
+                && has_intent(effect)
+            {
+                intents.insert(effect.intent.clone());
+                own.insert(effect.object_id.as_str());
+            }
+        }
+        let charges = store::charges_of_intents(self.store, &self.reading.scope, &intents).await?;
+        let others = charges.into_iter().filter(|id| !own.contains(id.as_str()));
+        found.extend(others.map(|id| (id, "charges")));
+        Ok(found)
+    }
+
+    /// Leaves out what lies in the window, and tells what is stale of the rest.
+    async fn sort_out(
+        &self,
+        mut points_to: BTreeMap<String, &'static str>,
+        since_us: i64,
+        outside: &mut Outside,
+    ) -> Result<()> {
+        points_to.retain(|id, _| !outside.ids.contains(id));
         let ids: BTreeSet<String> = points_to.keys().cloned().collect();
+        let mut fresh = BTreeSet::new();
         for (id, created_us, fetched_at_us) in
             store::record_ages(self.store, &self.reading.scope, &ids).await?
         {
-            if fetched_at_us >= since_us || self.reading.window.contains(created_us) {
+            if self.reading.window.contains(created_us) {
                 points_to.remove(&id);
+            } else if fetched_at_us >= since_us {
+                fresh.insert(id);
             }
+        }
+        for (id, stream) in points_to {
+            if !fresh.contains(&id) {
+                outside.stale.entry(stream).or_default().insert(id.clone());
+            }
+            outside.ids.insert(id);
         }
         Ok(())
     }
 
-    /// Records outside of the window that the window's records point to, each once.
-    async fn referenced_outside(&self) -> Result<Vec<StoredRecord>> {
-        let mut seen: BTreeSet<String> = BTreeSet::new();
-        let mut found: Vec<StoredRecord> = Vec::new();
-        for stream in REFERRING {
-            let mut last = None;
-            while let Some(page) = self.page(stream, &mut last).await? {
-                let fresh = self.outside(&page, &mut seen).await?;
-                found.extend(fresh);
-            }
-        }
-        let mut start = 0;
-        for _ in 1..REFERENCE_ROUNDS {
-            let next = self.outside(&found[start..], &mut seen).await?;
-            start = found.len();
-            if next.is_empty() {
-                break;
-            }
-            found.extend(next);
-        }
-        Ok(found)
-    }
-
+    /// Stored records outside of the window that these point to, each once in a pass.
     async fn outside(
         &self,
         records: &[StoredRecord],
+        facts: &[Fact],
         seen: &mut BTreeSet<String>,
     ) -> Result<Vec<StoredRecord>> {
-        let ids: BTreeSet<String> = records
-            .iter()
-            .flat_map(|record| stripe::references(&record.stream, &record.body))
-            .map(|(_, id)| id)
-            .filter(|id| !seen.contains(id))
-            .collect();
+        let mut ids: BTreeSet<String> = self.points_to(records, facts).await?.into_keys().collect();
+        ids.retain(|id| !seen.contains(id));
         let found =
             store::records_by_id(self.store, &self.reading.scope, &ids, Some(self.reading.window)).await?;
         seen.extend(found.iter().map(|record| record.record_id.clone()));
         Ok(found)
     }
 
-    async fn page(&self, stream: &str, last: &mut Option<StoredRecord>) -> Result<Option<Vec<StoredRecord>>> {
+    async fn page(
+        &self,
+        stream: &str,
+        window: Window,
+        last: &mut Option<StoredRecord>,
+    ) -> Result<Option<Vec<StoredRecord>>> {
         let scope = &self.reading.scope;
-        let page = store::records_page(self.store, scope, stream, self.reading.window, last.as_ref()).await?;
+        let page = store::records_page(self.store, scope, stream, window, last.as_ref()).await?;
         // The cursor keeps no body.
         *last = page.last().map(|record| StoredRecord {
             stream: record.stream.clone(),
@@ -293,6 +365,10 @@ impl ProviderSide<'_> {
     }
 }
 
+fn has_intent(effect: &ProviderEffect) -> bool {
+    effect.kind == EffectKind::Credit && !effect.intent.is_empty()
+}
+
 fn root_mut(fact: &mut Fact) -> Option<&mut String> {
     match fact {
         Fact::ProviderEvent(event) => Some(&mut event.root_id),
@@ -300,12 +376,5 @@ fn root_mut(fact: &mut Fact) -> Option<&mut String> {
         Fact::ProviderState(state) => Some(&mut state.root_id),
         Fact::Note(note) => Some(&mut note.root_id),
         Fact::InboxEvent(_) | Fact::LocalEffect(_) | Fact::LocalState(_) | Fact::Alias(_) => None,
-    }
-}
-
-fn alias(fact: Fact) -> Option<Alias> {
-    match fact {
-        Fact::Alias(alias) => Some(alias),
-        _ => None,
     }
 }

@@ -1,8 +1,9 @@
-//! Single objects by id. What the provider does not know is told apart from what it would not say.
+//! Single objects by id, and what hangs on one charge. What the provider does not know is told apart from
+//! what it would not say.
 
 use super::client::Client;
 use super::fetch_error::FetchError;
-use super::list_page::{is_askable, object_path, read_record};
+use super::list_page::{Record, is_askable, object_path, of_charge_path, read_page, read_record};
 use super::{Cancel, Stream};
 use crate::record::{SECOND_US, Scope};
 use crate::store::{PageRecord, Store};
@@ -27,8 +28,17 @@ pub struct ById {
     pub unanswered: BTreeMap<String, &'static str>,
 }
 
+/// What an id is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    /// The object itself.
+    Object,
+    /// The stream's objects of this charge.
+    OfCharge,
+}
+
 enum Answer {
-    Found(PageRecord),
+    Found(Vec<PageRecord>),
     Unknown,
     Unanswered(&'static str),
 }
@@ -45,6 +55,37 @@ pub async fn fetch_by_id(
     ids: &BTreeSet<String>,
     cancel: &Cancel,
 ) -> Result<ById> {
+    ask_all(store, client, scope, stream, ids, Question::Object, cancel).await
+}
+
+/// Fetches a stream's objects (refunds, disputes) of these charges, whenever they were made, into the store.
+/// `found` has their ids, the rest the charges'.
+///
+/// Source: the parameter `charge` of <https://docs.stripe.com/api/refunds/list> and
+/// <https://docs.stripe.com/api/disputes/list>.
+///
+/// # Errors
+/// As [`fetch_by_id`].
+pub async fn fetch_of_charges(
+    store: &Store,
+    client: &Client,
+    scope: &Scope,
+    stream: &Stream,
+    charges: &BTreeSet<String>,
+    cancel: &Cancel,
+) -> Result<ById> {
+    ask_all(store, client, scope, stream, charges, Question::OfCharge, cancel).await
+}
+
+async fn ask_all(
+    store: &Store,
+    client: &Client,
+    scope: &Scope,
+    stream: &Stream,
+    ids: &BTreeSet<String>,
+    question: Question,
+    cancel: &Cancel,
+) -> Result<ById> {
     let mut result = ById::default();
     let mut records = Vec::new();
     let mut asked = JoinSet::new();
@@ -58,14 +99,21 @@ pub async fn fetch_by_id(
             } else if cancel.is_cancelled() {
                 result.unanswered.insert(id.clone(), "interrupted");
             } else {
-                asked.spawn(ask(client.clone(), *stream, scope.clone(), id.clone()));
+                asked.spawn(ask(client.clone(), *stream, scope.clone(), id.clone(), question));
             }
         }
         let Some(done) = asked.join_next().await else { break };
         match done.context("a look-up's task ended early")? {
-            (id, Ok(Answer::Found(record))) => {
-                result.found.insert(id);
-                records.push(record);
+            (id, Ok(Answer::Found(found))) => {
+                match question {
+                    Question::Object => {
+                        result.found.insert(id);
+                    }
+                    Question::OfCharge => {
+                        result.found.extend(found.iter().map(|record| record.record_id.clone()));
+                    }
+                }
+                records.extend(found);
             }
             (id, Ok(Answer::Unknown)) => {
                 result.unknown.insert(id);
@@ -106,25 +154,62 @@ async fn ask(
     stream: Stream,
     scope: Scope,
     id: String,
+    question: Question,
 ) -> (String, Result<Answer, FetchError>) {
-    let path = object_path(&stream, &id);
-    let endpoint = format!("{}_by_id", stream.name);
-    let answer = match client.get_object(&endpoint, &path, &scope.account).await {
-        Ok(body) if is_deleted(&body) => Ok(Answer::Unknown),
-        Ok(body) => read_record(&body)
-            .map(|record| {
-                let created_us = record.created.saturating_mul(SECOND_US);
-                Answer::Found(PageRecord { record_id: record.id, created_us, body: record.body })
-            })
-            .map_err(|problem| FetchError::Shape { what: format!("fetch {endpoint}: GET {path}"), problem }),
+    let found = match question {
+        Question::Object => object(&client, &stream, &scope, &id).await,
+        Question::OfCharge => of_charge(&client, &stream, &scope, &id).await.map(Answer::Found),
+    };
+    let answer = match found {
         Err(FetchError::NotFound { .. }) => Ok(Answer::Unknown),
         Err(FetchError::Locked { .. }) => Ok(Answer::Unanswered("locked")),
         Err(FetchError::Budget { .. }) => Ok(Answer::Unanswered("budget")),
         Err(FetchError::Forbidden { .. }) => Ok(Answer::Unanswered("no_permission")),
         Err(FetchError::RateLimited { .. }) => Ok(Answer::Unanswered("rate_limited")),
-        Err(error) => Err(error),
+        other => other,
     };
     (id, answer)
+}
+
+async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Result<Answer, FetchError> {
+    let path = object_path(stream, id);
+    let endpoint = format!("{}_by_id", stream.name);
+    let body = client.get_object(&endpoint, &path, &scope.account).await?;
+    if is_deleted(&body) {
+        return Ok(Answer::Unknown);
+    }
+    match read_record(&body) {
+        Ok(record) => Ok(Answer::Found(vec![stored(record)])),
+        Err(problem) => Err(FetchError::Shape { what: format!("fetch {endpoint}: GET {path}"), problem }),
+    }
+}
+
+/// The list of a charge's refunds or disputes, to its end: there are few, and none comes before others that
+/// the list has shown.
+async fn of_charge(
+    client: &Client,
+    stream: &Stream,
+    scope: &Scope,
+    charge_id: &str,
+) -> Result<Vec<PageRecord>, FetchError> {
+    let mut found: Vec<PageRecord> = Vec::new();
+    loop {
+        let path = of_charge_path(stream, charge_id, found.last().map(|record| record.record_id.as_str()));
+        let body = client.get(stream.name, &path, &scope.account).await?;
+        let shape =
+            |problem| FetchError::Shape { what: format!("list {}: GET {path}", stream.name), problem };
+        let (records, has_more) = read_page(&body).map_err(shape)?;
+        let is_over = records.is_empty() || !has_more;
+        found.extend(records.into_iter().map(stored));
+        if is_over {
+            return Ok(found);
+        }
+    }
+}
+
+fn stored(record: Record) -> PageRecord {
+    let created_us = record.created.saturating_mul(SECOND_US);
+    PageRecord { record_id: record.id, created_us, body: record.body }
 }
 
 /// Stripe answers for some deleted objects with `{"id": …, "deleted": true}`.

@@ -82,8 +82,22 @@ pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     path
 }
 
-/// Longest id that is asked for. Stripe promises none beyond 255 characters
-/// (<https://docs.stripe.com/upgrades>), and an address that is too long would end the run.
+/// Path and query of the list of a charge's objects.
+pub(super) fn of_charge_path(stream: &Stream, charge_id: &str, after: Option<&str>) -> String {
+    let mut path = format!("{}?limit=100", stream.path);
+    push_pair(&mut path, '&', "charge", charge_id);
+    for (name, value) in stream.query {
+        push_pair(&mut path, '&', name, value);
+    }
+    if let Some(id) = after {
+        push_pair(&mut path, '&', "starting_after", id);
+    }
+    path
+}
+
+/// Longest id that is asked for. An address that is too long would end the run, and Stripe's own ids "can
+/// contain up to 255 characters" (<https://docs.stripe.com/upgrades>, *Backward-compatible changes*; ids that
+/// Stripe makes are ASCII as far as we have seen, which no page promises).
 const ID_BYTES_MAX: usize = 255;
 
 /// Whether an id can be asked for as a path segment at all.

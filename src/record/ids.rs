@@ -1,10 +1,11 @@
 //! Scope and the two unique keys. A scope is part of every key and every query; it is never null.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
 /// Where a record belongs: (provider, account, mode). The platform account is the empty text.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The provider's configured name: the value of the `provider` column everywhere.
     pub provider: Arc<str>,
@@ -19,6 +20,22 @@ impl Scope {
     #[must_use]
     pub fn new(provider: &str, account: &str, mode: &str) -> Self {
         Self { provider: provider.into(), account: account.into(), mode: mode.into() }
+    }
+}
+
+impl Ord for Scope {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // Nearly all comparisons are within one scope, whose texts most keys share.
+        let part = |a: &Arc<str>, b: &Arc<str>| if Arc::ptr_eq(a, b) { Ordering::Equal } else { a.cmp(b) };
+        part(&self.provider, &other.provider)
+            .then_with(|| part(&self.account, &other.account))
+            .then_with(|| part(&self.mode, &other.mode))
+    }
+}
+
+impl PartialOrd for Scope {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -40,7 +40,7 @@ pub enum Outcome {
     Incomplete,
     /// Another run holds the lease.
     Locked,
-    /// Configuration or schema unusable.
+    /// Arguments, configuration or schema unusable.
     Config,
 }
 

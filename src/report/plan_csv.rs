@@ -127,7 +127,7 @@ pub fn render(corrections: &[Correction], style: Style, exponent: Exponent<'_>) 
 /// When the file is not a plan of ours, a value is not one that we write, a correction stands twice,
 /// or the decimal amount of a spreadsheet plan no longer equals its minor units. Names row and column.
 pub fn read(bytes: &[u8], exponent: Exponent<'_>) -> Result<Vec<PlanRow>> {
-    let table = read_table("plan.csv", &COLUMNS, bytes)?;
+    let table = read_table(&COLUMNS, bytes)?;
     let mut rows: Vec<PlanRow> = Vec::with_capacity(table.rows.len());
     let mut first_at: BTreeMap<String, usize> = BTreeMap::new();
     for raw in &table.rows {
@@ -268,48 +268,42 @@ mod tests {
         let cases = [
             (
                 machine.replace("123450", "1234.5"),
-                "plan.csv row 2, column amount_minor: \"1234.5\" is not a whole number of minor units",
+                "row 2, column amount_minor: \"1234.5\" is not a whole number of minor units",
             ),
             (
                 machine.replace("123450", "+123450"),
-                "plan.csv row 2, column amount_minor: \"+123450\" is not a whole number of minor units",
+                "row 2, column amount_minor: \"+123450\" is not a whole number of minor units",
             ),
             (
                 machine.replace("set_state", "set_stat"),
-                "plan.csv row 3, column action: \"set_stat\" is no action that can be applied",
+                "row 3, column action: \"set_stat\" is no action that can be applied",
             ),
             (
                 machine.replace("set_state", "review"),
-                "plan.csv row 3, column action: \"review\" is no action that can be applied",
+                "row 3, column action: \"review\" is no action that can be applied",
             ),
             (
                 machine.replace("refunded", "Refunded"),
-                "plan.csv row 3, column target_state: \"Refunded\" is no status",
+                "row 3, column target_state: \"Refunded\" is no status",
             ),
-            (machine.replace("c0ffee", ""), "plan.csv row 2, column correction_id: empty"),
-            (
-                format!("{machine}{row}\n"),
-                "plan.csv row 4, column correction_id: the correction of row 2 again",
-            ),
-            (machine.replace(",review\n", "\n"), "plan.csv row 2 has 9 cells, the header has 10"),
-            (
-                machine.replace("object_id", "object"),
-                "plan.csv row 1, column 5: \"object\" instead of `object_id`",
-            ),
+            (machine.replace("c0ffee", ""), "row 2, column correction_id: empty"),
+            (format!("{machine}{row}\n"), "row 4, column correction_id: the correction of row 2 again"),
+            (machine.replace(",review\n", "\n"), "row 2 has 9 cells, the header has 10"),
+            (machine.replace("object_id", "object"), "row 1, column 5: \"object\" instead of `object_id`"),
             (
                 machine.replace("allowed_by\n", "allowed_by,more\n"),
-                "plan.csv row 1: unknown columns after `allowed_by`",
+                "row 1: unknown columns after `allowed_by`",
             ),
             (
                 sheet.replace("1234.50", "9999.50"),
-                "plan.csv row 2, column amount_decimal: \"9999.50\" is not amount_minor 123450; rows may be deleted, not edited",
+                "row 2, column amount_decimal: \"9999.50\" is not amount_minor 123450; rows may be deleted, not edited",
             ),
-            (String::new(), "plan.csv is empty: not even a header"),
+            (String::new(), "it is empty, without even a header"),
         ];
         for (text, message) in cases {
             assert_eq!(read(text.as_bytes(), &exponent).unwrap_err().to_string(), message);
         }
         let bytes = [machine.as_bytes(), b"\xe7\xe3o,,,,,,,,,\n"].concat();
-        assert_eq!(read(&bytes, &exponent).unwrap_err().to_string(), "plan.csv row 4 is not UTF-8 CSV text");
+        assert_eq!(read(&bytes, &exponent).unwrap_err().to_string(), "row 4 is not UTF-8 CSV text");
     }
 }

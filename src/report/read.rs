@@ -11,7 +11,6 @@ use anyhow::{Context, Result, bail};
 /// A file that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    name: &'static str,
     columns: &'static [Column],
     /// Its rows in file order.
     pub rows: Vec<TableRow>,
@@ -36,14 +35,14 @@ impl Table {
     #[must_use]
     pub fn cell<'a>(&self, row: &'a TableRow, column: &str) -> &'a str {
         let position = self.columns.iter().position(|known| known.name == column);
-        assert!(position.is_some(), "{} has no column {column}", self.name);
+        assert!(position.is_some(), "there is no column {column}");
         position.and_then(|at| row.cells.get(at)).map_or("", String::as_str)
     }
 
     /// Where a cell stands, for an error.
     #[must_use]
     pub fn place(&self, row: &TableRow, column: &str) -> String {
-        format!("{} row {}, column {column}", self.name, row.number)
+        format!("row {}, column {column}", row.number)
     }
 
     /// A cell as signed minor units, in exactly the spelling that we write.
@@ -59,11 +58,11 @@ impl Table {
     }
 }
 
-/// Reads `bytes` as the file `name` with `columns`.
+/// Reads `bytes` as a file with `columns`. The caller knows what the file is called and says so.
 ///
 /// # Errors
 /// When the text is not UTF-8, the header is not ours, or a row has too few or too many cells.
-pub fn read(name: &'static str, columns: &'static [Column], bytes: &[u8]) -> Result<Table> {
+pub fn read(columns: &'static [Column], bytes: &[u8]) -> Result<Table> {
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let header_end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(bytes.len());
     let delimiter = if bytes[..header_end].contains(&b';') { b';' } else { b',' };
@@ -71,20 +70,20 @@ pub fn read(name: &'static str, columns: &'static [Column], bytes: &[u8]) -> Res
         csv::ReaderBuilder::new().delimiter(delimiter).has_headers(false).flexible(true).from_reader(bytes);
     let mut records = Vec::new();
     for (index, record) in reader.records().enumerate() {
-        records.push(record.with_context(|| format!("{name} row {} is not UTF-8 CSV text", index + 1))?);
+        records.push(record.with_context(|| format!("row {} is not UTF-8 CSV text", index + 1))?);
     }
     let mut records = records.into_iter();
-    let Some(header) = records.next() else { bail!("{name} is empty: not even a header") };
-    let is_spreadsheet = check_header(name, columns, &header)?;
+    let Some(header) = records.next() else { bail!("it is empty, without even a header") };
+    let is_spreadsheet = check_header(columns, &header)?;
     let width = header.len();
-    let mut table = Table { name, columns, rows: Vec::new() };
+    let mut table = Table { columns, rows: Vec::new() };
     for (index, record) in records.enumerate() {
         let number = index + 2;
         if record.iter().all(str::is_empty) {
             continue;
         }
         if record.len() != width {
-            bail!("{name} row {number} has {} cells, the header has {width}", record.len());
+            bail!("row {number} has {} cells, the header has {width}", record.len());
         }
         table.rows.push(raw_row(number, &record, columns, is_spreadsheet));
     }
@@ -92,17 +91,17 @@ pub fn read(name: &'static str, columns: &'static [Column], bytes: &[u8]) -> Res
 }
 
 /// Whether the header is the spreadsheet style's.
-fn check_header(name: &str, columns: &[Column], header: &csv::StringRecord) -> Result<bool> {
+fn check_header(columns: &[Column], header: &csv::StringRecord) -> Result<bool> {
     let twins = decimal_headers(Style::Spreadsheet(Locale::En), columns);
     for (index, column) in columns.iter().enumerate() {
         let met = header.get(index).unwrap_or("");
         if met != column.name {
-            bail!("{name} row 1, column {}: {} instead of `{}`", index + 1, quote(met), column.name);
+            bail!("row 1, column {}: {} instead of `{}`", index + 1, quote(met), column.name);
         }
     }
     let rest: Vec<&str> = header.iter().skip(columns.len()).collect();
     if !rest.is_empty() && rest != twins {
-        bail!("{name} row 1: unknown columns after `{}`", columns.last().map_or("", |column| column.name));
+        bail!("row 1: unknown columns after `{}`", columns.last().map_or("", |column| column.name));
     }
     Ok(!rest.is_empty())
 }

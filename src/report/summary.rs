@@ -72,6 +72,9 @@ pub struct Summary {
     pub corrections: usize,
     /// Money that the plan moves.
     pub correction_money: Vec<MoneySum>,
+    /// What was carried out without a reviewed plan; only where that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied: Option<Applied>,
     /// What to do, in order.
     pub next: Vec<String>,
     /// Where the report lies.
@@ -79,6 +82,15 @@ pub struct Summary {
     /// The last line of stdout.
     #[serde(skip)]
     pub last_line: String,
+}
+
+/// What `--apply` did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Applied {
+    /// Rows by what became of them; every outcome, 0 where there is none.
+    pub rows: BTreeMap<&'static str, u64>,
+    /// What the provider no longer has as planned.
+    pub moved: Vec<String>,
 }
 
 /// What was seen of one stream.
@@ -216,6 +228,7 @@ impl Summary {
             unexplained: unexplained(input.tie_out, input.exponent),
             corrections: input.corrections.len(),
             correction_money: correction_money(input)?,
+            applied: None,
             next: Vec::new(),
             report: commands.dir.to_owned(),
             last_line: last_line.to_string(),

@@ -227,6 +227,7 @@ mod tests {
             expected_state: None,
             found_state: None,
             occurred_at_us: 0,
+            judged_at_us: 0,
             action: Action::Review,
             note: String::new(),
         }

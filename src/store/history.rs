@@ -92,7 +92,7 @@ pub async fn record(
             let Seen { first_seen_us, standing } = seen[*id];
             query = query.bind(&***id).bind(finding.kind.as_str()).bind(&*scope.provider);
             query = query.bind(&*scope.account).bind(&*scope.mode).bind(&*finding.object_id);
-            query = query.bind(finding.occurred_at_us).bind(first_seen_us).bind(now_us);
+            query = query.bind(finding.judged_at_us).bind(first_seen_us).bind(now_us);
             query = query.bind(standing.to_string()).bind(run_id);
         }
         query.fetch_all(&mut *connection).await.context("record the findings")?;

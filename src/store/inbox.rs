@@ -1,7 +1,7 @@
 //! The inbox, as far as replays touch it.
 
 use super::batch::{CHUNK_ROWS, repeat_values};
-use super::ledger::scope;
+use super::ledger::Scopes;
 use crate::record::{EventKey, sha256_hex};
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -27,6 +27,7 @@ pub struct ListedEvent {
 pub async fn known(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<BTreeSet<EventKey>> {
     const SQL: &str = include_str!("../../queries/store/inbox_known.sql");
     let mut known = BTreeSet::new();
+    let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
@@ -34,7 +35,7 @@ pub async fn known(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result
         }
         let rows = query.fetch_all(&mut *connection).await.context("look events up in the inbox")?;
         for row in &rows {
-            known.insert(EventKey { scope: scope(row)?, event_id: row.try_get("event_id")? });
+            known.insert(EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? });
         }
     }
     Ok(known)
@@ -51,6 +52,7 @@ pub async fn listed(
 ) -> Result<BTreeMap<EventKey, ListedEvent>> {
     const SQL: &str = include_str!("../../queries/store/provider_events.sql");
     let mut listed = BTreeMap::new();
+    let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
@@ -59,10 +61,11 @@ pub async fn listed(
         }
         let rows = query.fetch_all(&mut *connection).await.context("read the provider's events")?;
         for row in &rows {
-            let body: Vec<u8> = row.try_get("body")?;
-            let Some(event_type) = event_type(&body) else { continue };
-            let key = EventKey { scope: scope(row)?, event_id: row.try_get("record_id")? };
-            listed.insert(key, ListedEvent { created_us: row.try_get("created_us")?, event_type, body });
+            let body: &[u8] = row.try_get("body")?;
+            let Some(event_type) = event_type(body) else { continue };
+            let key = EventKey { scope: scopes.of(row)?, event_id: row.try_get("record_id")? };
+            let created_us = row.try_get("created_us")?;
+            listed.insert(key, ListedEvent { created_us, event_type, body: body.to_vec() });
         }
     }
     Ok(listed)
@@ -98,7 +101,7 @@ pub async fn insert_replays(
             let scope = &key.scope;
             query =
                 query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&*key.event_id);
-            query = query.bind(&*event.event_type).bind(event.body.clone()).bind(sha256_hex(&event.body));
+            query = query.bind(&*event.event_type).bind(&*event.body).bind(sha256_hex(&event.body));
             query = query.bind(event.created_us).bind(now_us).bind(*status).bind(*reason);
         }
         query.fetch_all(&mut *connection).await.context("file replayed events")?;

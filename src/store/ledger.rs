@@ -86,6 +86,7 @@ pub async fn entry_amounts(
 pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey]) -> Result<Vec<Entry>> {
     const SQL: &str = include_str!("../../queries/store/ledger_entries_by_key.sql");
     let mut entries = Vec::new();
+    let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for key in chunk {
@@ -94,7 +95,7 @@ pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey])
         }
         let rows = query.fetch_all(&mut *connection).await.context("read ledger entries by effect key")?;
         for row in &rows {
-            entries.push(entry(row)?);
+            entries.push(entry(&mut scopes, row)?);
         }
     }
     Ok(entries)
@@ -154,6 +155,7 @@ async fn entries_by_text(
 ) -> Result<Vec<Entry>> {
     let texts: Vec<&str> = texts.iter().copied().collect();
     let mut entries = Vec::new();
+    let mut scopes = Scopes::default();
     for chunk in texts.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(sql, chunk.len()));
         for text in chunk {
@@ -161,18 +163,18 @@ async fn entries_by_text(
         }
         let rows = query.fetch_all(&mut *connection).await.context("read ledger entries")?;
         for row in &rows {
-            entries.push(entry(row)?);
+            entries.push(entry(&mut scopes, row)?);
         }
     }
     Ok(entries)
 }
 
-fn entry(row: &AnyRow) -> Result<Entry> {
+fn entry(scopes: &mut Scopes, row: &AnyRow) -> Result<Entry> {
     let entry_id: String = row.try_get("entry_id")?;
     let kind: &str = row.try_get("kind")?;
     let kind = kind.parse().map_err(|()| anyhow!("ledger entry {entry_id} has the unknown kind `{kind}`"))?;
     Ok(Entry {
-        key: EffectKey { scope: scope(row)?, key: row.try_get("effect_key")? },
+        key: EffectKey { scope: scopes.of(row)?, key: row.try_get("effect_key")? },
         entry_id,
         object_id: row.try_get("object_id")?,
         kind,
@@ -187,7 +189,19 @@ fn entry(row: &AnyRow) -> Result<Entry> {
     })
 }
 
-/// The scope columns of a row.
-pub(super) fn scope(row: &AnyRow) -> Result<Scope> {
-    Ok(Scope::new(row.try_get("provider")?, row.try_get("account")?, row.try_get("mode")?))
+/// The scope columns of rows that are read one after the other; equal neighbours share their texts.
+#[derive(Debug, Default)]
+pub(super) struct Scopes(Option<Scope>);
+
+impl Scopes {
+    pub(super) fn of(&mut self, row: &AnyRow) -> Result<Scope> {
+        let (provider, account, mode): (&str, &str, &str) =
+            (row.try_get("provider")?, row.try_get("account")?, row.try_get("mode")?);
+        let is_same =
+            |last: &&Scope| (&*last.provider, &*last.account, &*last.mode) == (provider, account, mode);
+        if let Some(last) = self.0.as_ref().filter(is_same) {
+            return Ok(last.clone());
+        }
+        Ok(self.0.insert(Scope::new(provider, account, mode)).clone())
+    }
 }

@@ -17,11 +17,13 @@ pub mod states;
 pub mod work;
 mod aliases;
 mod health;
+mod intents;
 mod pages;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, has_joined_intents, known_as, resolve, save_aliases};
 pub use health::{ScopeHealth, inbox_health};
+pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
 pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
 
@@ -30,6 +32,7 @@ use sqlx::any::AnyPoolOptions;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, SqlSafeStr, Transaction};
 use std::time::Duration;
+use thiserror::Error;
 
 /// How a store is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,19 @@ pub enum Access {
     ReadWrite,
     /// Only look; a missing store is an error.
     ReadOnly,
+}
+
+/// A store that was only to be looked at is not there.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("there is no store at {path}: nothing was run with this configuration yet")]
+pub struct NoStore {
+    path: String,
+}
+
+impl NoStore {
+    /// What to do about it.
+    pub const HINT: &str = "run `recon` once, such as `recon --since 2024-05-01`; if it has run, `[store] url` or the \
+        working directory is another one here";
 }
 
 /// An open store. Cheap to clone.
@@ -61,13 +77,14 @@ impl Store {
     /// Opens `sqlite:PATH`.
     ///
     /// # Errors
-    /// When the URL is not `sqlite:`, the file cannot be opened, or a migration fails.
+    /// When the URL is not `sqlite:`, the file cannot be opened ([`NoStore`] where it was only to be
+    /// looked at and is not there), or a migration fails.
     pub async fn open(url: &str, access: Access) -> Result<Self> {
         let Some(path) = url.strip_prefix("sqlite:") else {
             bail!("store url must begin with `sqlite:`");
         };
         if access == Access::ReadOnly && !std::path::Path::new(path).exists() {
-            bail!("there is no store at {path}: nothing was run with this configuration yet");
+            return Err(NoStore { path: path.to_owned() }.into());
         }
         sqlx::any::install_default_drivers();
         let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
@@ -138,8 +155,10 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrator() -> Migrator {
-    const FILES: [(i64, &str, &str); 2] = [
+    const FILES: [(i64, &str, &str); 4] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
+        (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
+        (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
         (5, "receive", include_str!("../../migrations/0005_receive.sql")),
     ];
     let migrations = FILES.map(|(version, name, sql)| {

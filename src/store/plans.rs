@@ -2,7 +2,7 @@
 //! was written.
 
 use super::batch::{CHUNK_ROWS, repeat_values};
-use super::ledger::scope;
+use super::ledger::Scopes;
 use crate::correction::Correction;
 use crate::findings::Action;
 use crate::record::{EffectKind, Status};
@@ -55,6 +55,7 @@ pub async fn save_plan(
 pub async fn planned(connection: &mut AnyConnection, ids: &[&str]) -> Result<Vec<Planned>> {
     const SQL: &str = include_str!("../../queries/store/planned_by_id.sql");
     let mut found = Vec::with_capacity(ids.len());
+    let mut scopes = Scopes::default();
     for chunk in ids.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for id in chunk {
@@ -62,20 +63,20 @@ pub async fn planned(connection: &mut AnyConnection, ids: &[&str]) -> Result<Vec
         }
         let rows = query.fetch_all(&mut *connection).await.context("read the plan")?;
         for row in &rows {
-            found.push(Planned { run_id: row.try_get("run_id")?, correction: correction(row)? });
+            found.push(Planned { run_id: row.try_get("run_id")?, correction: correction(&mut scopes, row)? });
         }
     }
     Ok(found)
 }
 
-fn correction(row: &AnyRow) -> Result<Correction> {
+fn correction(scopes: &mut Scopes, row: &AnyRow) -> Result<Correction> {
     let action: &str = row.try_get("action")?;
     let all = [Action::ReplayEvent, Action::ApplyEffect, Action::ReverseEntry, Action::SetState];
     let action = all.into_iter().find(|known| known.as_str() == action);
     Ok(Correction {
         correction_id: row.try_get("correction_id")?,
         finding_id: row.try_get("finding_id")?,
-        scope: scope(row)?,
+        scope: scopes.of(row)?,
         action: action.ok_or_else(|| anyhow!("a planned correction has an unknown action"))?,
         effect_key: row.try_get("effect_key")?,
         object_id: row.try_get("object_id")?,

@@ -19,7 +19,7 @@ pub enum RunOutcome {
     Clean,
     /// It saw everything and found something.
     Findings,
-    /// It could not see everything.
+    /// It could not see everything, or failed.
     Incomplete,
 }
 
@@ -49,7 +49,7 @@ pub struct Run {
     pub run_id: String,
     /// When it began, Unix µs.
     pub started_at_us: i64,
-    /// When it ended, Unix µs; `None` while it runs, and for ever if it was killed.
+    /// When it ended, well or badly, Unix µs; `None` while it runs, and for ever if it was killed.
     pub finished_at_us: Option<i64>,
     /// The period that it answers for.
     pub window: Window,
@@ -63,9 +63,11 @@ pub struct Run {
     pub findings: u64,
     /// Its report folder.
     pub report_dir: String,
+    /// Why it did not see everything, without secrets; empty where it did, still runs or was killed.
+    pub error: String,
 }
 
-/// Records that a run began; its outcome, end and findings are not looked at.
+/// Records that a run began; its outcome, end, findings and error are not looked at.
 ///
 /// # Errors
 /// When a run of that id began before, or the store cannot be written.
@@ -89,6 +91,8 @@ pub struct End<'a> {
     pub finished_at_us: i64,
     /// How it ended.
     pub outcome: RunOutcome,
+    /// Why it did not see everything, without secrets; empty where it did.
+    pub error: &'a str,
     /// Its findings.
     pub findings: &'a [Finding],
     /// What it judged, so that findings that are gone can be cleared.
@@ -119,10 +123,25 @@ pub async fn finish(store: &Store, end: &End<'_>) -> Result<BTreeMap<String, See
     let is_counted = |finding: &&Finding| finding.kind != Kind::TimingDifference;
     let findings = i64::try_from(end.findings.iter().filter(is_counted).count())?;
     let query = sqlx::query(FINISH).bind(end.finished_at_us).bind(end.outcome.as_str()).bind(findings);
-    let row = query.bind(end.run_id).fetch_optional(&mut *tx).await.with_context(context)?;
+    let query = query.bind(end.error).bind(end.run_id);
+    let row = query.fetch_optional(&mut *tx).await.with_context(context)?;
     ensure!(row.is_some(), "the run {} never began", end.run_id);
     tx.commit().await.with_context(context)?;
     Ok(seen)
+}
+
+/// Records that a run could not do its work: *incomplete*, with `error` (one line, without secrets). A run
+/// that has ended already stays as it ended.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn fail(store: &Store, run_id: &str, finished_at_us: i64, error: &str) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/run_fail.sql");
+    let context = || format!("record that the run {run_id} failed");
+    let mut tx = store.begin_write().await.with_context(context)?;
+    let query = sqlx::query(SQL).bind(finished_at_us).bind(error).bind(run_id);
+    query.fetch_optional(&mut *tx).await.with_context(context)?;
+    tx.commit().await.with_context(context)
 }
 
 /// How far an account is finished, Unix µs of provider time.
@@ -156,7 +175,7 @@ pub async fn last_success(pool: &AnyPool) -> Result<Option<Run>> {
     row.as_ref().map(run).transpose()
 }
 
-/// Runs that began at or after an instant and never ended, newest first.
+/// Runs that began at or after an instant and have not ended, newest first.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -184,6 +203,10 @@ fn run(row: &AnyRow) -> Result<Run> {
         "incomplete" => RunOutcome::Incomplete,
         other => bail!("a run has the unknown outcome `{other}`"),
     };
+    let error = match row.try_get("error") {
+        Err(sqlx::Error::ColumnNotFound(_)) => String::new(),
+        error => error?,
+    };
     Ok(Run {
         run_id: row.try_get("run_id")?,
         started_at_us: row.try_get("started_at_us")?,
@@ -194,5 +217,6 @@ fn run(row: &AnyRow) -> Result<Run> {
         outcome,
         findings: u64::try_from(row.try_get::<i64, _>("findings")?).unwrap_or(0),
         report_dir: row.try_get("report_dir")?,
+        error,
     })
 }

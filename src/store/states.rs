@@ -1,7 +1,7 @@
 //! Local statuses and the ids that name the same payment.
 
 use super::batch::{CHUNK_ROWS, repeat_values};
-use super::ledger::scope;
+use super::ledger::Scopes;
 use crate::record::{Scope, Status};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
@@ -64,6 +64,7 @@ async fn alias_rows(
     const SQL: &str = include_str!("../../queries/store/alias_whole_of_roots.sql");
     let roots: Vec<&String> = roots.iter().collect();
     let mut found = Vec::new();
+    let mut scopes = Scopes::default();
     for chunk in roots.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for root in chunk {
@@ -71,7 +72,7 @@ async fn alias_rows(
         }
         let rows = query.fetch_all(&mut *connection).await.context("read aliases")?;
         for row in &rows {
-            found.push((scope(row)?, row.try_get("alias_id")?, row.try_get("root_id")?));
+            found.push((scopes.of(row)?, row.try_get("alias_id")?, row.try_get("root_id")?));
         }
     }
     Ok(found)
@@ -88,6 +89,7 @@ pub async fn states(
     const SQL: &str = include_str!("../../queries/store/states_of_objects.sql");
     let objects: Vec<&ObjectKey> = objects.iter().collect();
     let mut found = BTreeMap::new();
+    let mut scopes = Scopes::default();
     for chunk in objects.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
         for (scope, object_id) in chunk {
@@ -104,7 +106,7 @@ pub async fn states(
                 updated_at_us: row.try_get("updated_at_us")?,
                 changed_by: row.try_get("changed_by")?,
             };
-            found.insert((scope(row)?, row.try_get("object_id")?), state);
+            found.insert((scopes.of(row)?, row.try_get("object_id")?), state);
         }
     }
     Ok(found)

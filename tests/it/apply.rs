@@ -4,4 +4,5 @@ mod books;
 mod concurrency;
 mod door;
 mod history;
+mod moved;
 mod plan;

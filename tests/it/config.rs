@@ -9,7 +9,7 @@ use std::time::Duration;
 const PROVIDER: &str = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n";
 
 fn read(text: &str) -> Result<Settings, Unusable> {
-    let environment = |name: &str| (name == "KEY").then(|| "rk_test_key".to_owned());
+    let environment = |name: &str| (name == "KEY").then(|| "rk_some_key".to_owned());
     parse(text, Path::new("/etc/recon/recon.toml"), &environment)
 }
 
@@ -35,7 +35,7 @@ fn everything_but_name_and_key_has_a_default() {
     assert_eq!((settings.report.locale, settings.report.spreadsheet), (Locale::En, false));
     assert_eq!(settings.report.basis, Basis::Created);
     assert_eq!(provider.base_url, "https://api.stripe.com");
-    assert_eq!(provider.api_key.reveal(), "rk_test_key");
+    assert_eq!(provider.api_key.reveal(), "rk_some_key");
     assert_eq!(provider.accounts, Accounts::Named(vec![String::new()]));
     assert_eq!(provider.mode, "live");
     assert_eq!((provider.requests_per_second, provider.account_requests_per_second), (20, 80));
@@ -178,7 +178,7 @@ fn c82_a_secret_written_out_is_refused_and_never_repeated() {
         "write { env = \"NAME\" } or { file = \"PATH\" }",
     );
     let settings = with("").unwrap();
-    assert!(!format!("{settings:?}").contains("rk_test_key"));
+    assert!(!format!("{settings:?}").contains("rk_some_key"));
 }
 
 #[test]
@@ -188,6 +188,51 @@ fn c80_a_missing_variable_is_named() {
         "/etc/recon/recon.toml:3: [[provider]] api_key needs the environment variable STRIPE_API_KEY, which is not set",
         "cron starts with a bare environment",
     );
+}
+
+/// What the provider would answer with 401, or with another mode's data, is told before it is asked.
+#[test]
+fn c82_a_key_of_the_wrong_sort_is_named_by_its_sort_only() {
+    for (key, mode, why, hint) in [
+        ("pk_live_", "live", "is a publishable key (pk_…)", "restricted key that reads (rk_…)"),
+        ("whsec_", "live", "is the signing secret of a webhook endpoint", "restricted key that reads (rk_…)"),
+        (
+            "rk_test_",
+            "live",
+            "is a key of test mode (rk_test_…), and `mode` is \"live\"",
+            "write mode = \"test\"",
+        ),
+        (
+            "sk_live_",
+            "test",
+            "is a key of live mode (sk_live_…), and `mode` is \"test\"",
+            "begins with sk_test_",
+        ),
+    ] {
+        let secret = format!("{key}{}", "x".repeat(24));
+        let text = format!("{PROVIDER}mode = \"{mode}\"\n");
+        let error = parse(&text, Path::new("/etc/recon/recon.toml"), &|_| Some(secret.clone())).unwrap_err();
+        assert!(error.message.contains(why) && error.hint.contains(hint), "{error:?}");
+        assert!(!format!("{error:?}").contains("xx"), "{error:?}");
+    }
+    for (key, mode) in
+        [("rk_live_1", "live"), ("sk_test_1", "test"), ("rk_1", "test"), ("key", "live"), ("ключ_1", "live")]
+    {
+        let text = format!("{PROVIDER}mode = \"{mode}\"\n");
+        parse(&text, Path::new("/etc/recon/recon.toml"), &|_| Some(key.to_owned())).unwrap();
+    }
+}
+
+#[test]
+fn a_secret_that_is_not_there_says_where_it_was_looked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "[[provider]]\nname = \"stripe\"\napi_key = { file = \"key\" }\n";
+    let hint = || parse(text, &dir.path().join("recon.toml"), &|_| None).unwrap_err().hint;
+    assert!(hint().contains("put the key alone into that file"), "{}", hint());
+    std::fs::write(dir.path().join("key"), "\n").unwrap();
+    assert_eq!(hint(), "the file key is empty: give the key there");
+    let error = parse(PROVIDER, Path::new("recon.toml"), &|_| Some(String::new())).unwrap_err();
+    assert_eq!(error.hint, "the environment variable KEY is set to nothing: give the key there");
 }
 
 #[test]

@@ -238,6 +238,8 @@ async fn ctrl_c_ends_cleanly_and_the_next_run_goes_on() {
     assert_eq!(ended.stdout.lines().last(), Some("outcome=incomplete findings=0"));
     assert!(stage.reports().is_empty());
     assert_eq!(stage.ask("select cast(count(*) as text) from watermark").await, "0");
+    let said = stage.ask("select outcome || ': ' || error from run").await;
+    assert!(said.starts_with("incomplete: ") && said.contains("stopped as asked"), "{said}");
     let before = lists(&stage);
     let again = stage.run(&[]);
     assert_eq!(again.code, Some(1), "{}", again.stderr);

@@ -264,6 +264,8 @@ async fn rows_that_break_the_contract_are_named() {
         ("amount_text = null", "column amount is null"),
         ("amount_text = '1,00'", "column amount cannot be taken"),
         ("amount_text = '-1.00'", "is negative, and the row undoes no other"),
+        ("amount_text = '10000000000000.01'", "column amount is 1000000000000001 minor units, and more than"),
+        ("amount_text = '-46116860184273879.04'", "column amount is -4611686018427387904 minor units"),
     ];
     for (change, message) in cases {
         let team = Team::new(&format!("{} update payments set {change};", credit(5, "ch_5", "1.00"))).await;
@@ -273,8 +275,15 @@ async fn rows_that_break_the_contract_are_named() {
             "{change}: {error}"
         );
     }
+    let team = Team::new(&credit(5, "ch_5", "10000000000000.00")).await;
+    assert_eq!(team.effects().await.unwrap()[0].amount_minor, 1_000_000_000_000_000, "the bound itself");
     let team = Team::new(&credit(5, "ch_5", "1.00")).await;
     for (from, to, message) in [
+        (
+            "amount_text as amount",
+            "4611686018427387904 as amount_minor",
+            "column amount_minor is 4611686018427387904",
+        ),
         ("'' as account", "null as account", "column account is null"),
         ("'live' as mode", "'prod' as mode", "column mode must be live or test"),
         ("1769913000000000 + id as applied", "1769913000 + id as applied", "no count of microseconds"),
@@ -319,6 +328,13 @@ async fn statuses_are_mapped_and_all_unknown_words_are_listed() {
     let states = team.states().await.unwrap();
     let read: Vec<_> = states.iter().map(|state| (state.status, state.refunded_minor)).collect();
     assert_eq!(read, [(Status::Paid, Some(5)), (Status::Refunded, None)]);
+    team.run_sql("update payments set cents = 4611686018427387904 where id = 1;").await;
+    let error = unusable(team.states().await);
+    assert!(
+        error.message.contains("row object_id=pi_1: column refunded_minor is 4611686018427387904"),
+        "{error}"
+    );
+    team.run_sql("update payments set cents = 5 where id = 1;").await;
     team.run_sql("insert into payments (id, ext, word) values (3, 'pi_3', 'won'), (4, 'pi_4', 'authorised'), (5, 'x', 'won');")
         .await;
     let error = unusable(team.states().await);

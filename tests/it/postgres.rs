@@ -2,8 +2,9 @@
 //! last test that uses it is done.
 
 use sqlx::{AnyConnection, Connection, Executor};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex, Weak};
 use tempfile::TempDir;
 
@@ -11,11 +12,16 @@ use tempfile::TempDir;
 const HINT: &str = "these tests start a PostgreSQL of their own: install the server (Debian: `apt-get install \
     postgresql`, macOS: `brew install postgresql`) so that `pg_config --bindir` names a folder with `initdb`";
 
-/// A running cluster; dropping it stops it.
+/// A running cluster; dropping it stops it, and so does the end of this process, even by `kill -9`.
 pub struct Cluster {
     folder: TempDir,
     binaries: PathBuf,
+    /// Stops the server and removes the folder once the pipe that it reads from is closed.
+    watchdog: Option<Child>,
 }
+
+/// The end of the pipe is the end of whoever holds its other side.
+const WATCH: &str = "cat > /dev/null; \"$0\" stop -w -m immediate -D \"$1/data\"; rm -rf \"$1\"";
 
 impl Cluster {
     /// The cluster of this test run, started by whoever comes first.
@@ -37,7 +43,7 @@ impl Cluster {
         if is_root() {
             output(Command::new("chown").arg(USER).arg(folder.path()), "give the cluster's folder away");
         }
-        let cluster = Self { folder, binaries };
+        let mut cluster = Self { folder, binaries, watchdog: None };
         let data = cluster.data();
         cluster.run("initdb", |command| {
             command.args(["--auth=trust", "--username=recon", "--encoding=UTF8", "--locale=C", "--no-sync"]);
@@ -48,6 +54,11 @@ impl Cluster {
             "-k {} -c listen_addresses='' -c fsync=off -c max_connections=50",
             cluster.folder.path().display()
         );
+        let mut watch = as_server_user(Path::new("sh"));
+        watch.args(["-c", WATCH]).arg(cluster.binaries.join("pg_ctl")).arg(cluster.folder.path());
+        // In a group of its own Ctrl-C does not reach it.
+        watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        cluster.watchdog = Some(watch.spawn().unwrap_or_else(|error| panic!("{watch:?}: {error}; {HINT}")));
         cluster.run("pg_ctl", |command| {
             command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &options]);
         });
@@ -82,9 +93,9 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let mut command = as_server_user(&self.binaries.join("pg_ctl"));
-        command.args(["stop", "-w", "-m", "immediate", "-D"]).arg(self.data());
-        if let Err(error) = command.output() {
+        let Some(watchdog) = &mut self.watchdog else { return };
+        // Waiting closes the pipe first.
+        if let Err(error) = watchdog.wait() {
             eprintln!("stop the cluster in {}: {error}", self.folder.path().display());
         }
     }

@@ -64,6 +64,7 @@ fn finding(kind: Kind, object_id: &str, action: Action) -> Finding {
         expected_state: None,
         found_state: None,
         occurred_at_us: at(7, 9),
+        judged_at_us: at(7, 9),
         action,
         note: String::new(),
     }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// 2026-06-15T12:34:56Z: the seeds' own present, so that a seed tells the same story every day.
-const NOW_US: i64 = 1_781_526_896_000_000;
+pub const NOW_US: i64 = 1_781_526_896_000_000;
 
 /// A store, its configuration and the emulator that it points at.
 pub struct Stage {

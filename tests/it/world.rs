@@ -225,3 +225,28 @@ pub const RULES: [(&str, &str); 14] = [
     rule!("conflicting_event"),
     rule!("timing_difference"),
 ];
+
+macro_rules! view {
+    ($name:literal) => {
+        include_str!(concat!("../../queries/rules/views/", $name, ".sql"))
+    };
+}
+
+/// What the rules share, in the order in which it is made.
+pub const VIEWS: [&str; 15] = [
+    view!("01_status_rank"),
+    view!("02_placed_row"),
+    view!("03_amount"),
+    view!("04_judged_amount"),
+    view!("05_unit"),
+    view!("06_differing_row"),
+    view!("07_provider_status"),
+    view!("08_differing_unit"),
+    view!("09_heard_event"),
+    view!("10_delivery"),
+    view!("11_status_delivery"),
+    view!("12_explained_payment"),
+    view!("13_compared_status"),
+    view!("14_lagging_status"),
+    view!("15_unexplained_status"),
+];

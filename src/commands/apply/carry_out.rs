@@ -4,11 +4,11 @@
 //! The one thing to get right: whatever was read before the write lock was taken is read again under
 //! it, except the provider's word, which cannot wait inside of a transaction.
 
+use super::asking::{AskProvider, Why, withheld};
 use super::money;
 use super::state::{Fetched, Freshness, Verdict, judge};
 use crate::correction::Correction;
 use crate::findings::Action;
-use crate::record::Scope;
 use crate::store::chain;
 use crate::store::lease::Lease;
 use crate::store::states::{self, ObjectKey, State};
@@ -79,20 +79,40 @@ impl fmt::Display for RowOutcome {
     }
 }
 
-/// Rows by outcome.
+/// What became of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally(BTreeMap<RowOutcome, u64>);
+pub struct Tally {
+    counts: BTreeMap<RowOutcome, u64>,
+    moved: Vec<String>,
+}
 
 impl Tally {
     /// Rows with an outcome.
     #[must_use]
     pub fn count(&self, outcome: RowOutcome) -> u64 {
-        self.0.get(&outcome).copied().unwrap_or(0)
+        self.counts.get(&outcome).copied().unwrap_or(0)
     }
 
-    fn add(&mut self, outcome: RowOutcome) {
-        *self.0.entry(outcome).or_default() += 1;
+    /// What the provider no longer has as planned, a line for each effect, in plan order.
+    #[must_use]
+    pub fn moved(&self) -> &[String] {
+        &self.moved
     }
+
+    fn add(&mut self, batch: Batch) {
+        for outcome in batch.outcomes {
+            *self.counts.entry(outcome).or_default() += 1;
+        }
+        self.moved.extend(batch.moved);
+    }
+}
+
+/// What became of one batch.
+struct Batch {
+    /// In row order.
+    outcomes: Vec<RowOutcome>,
+    /// In row order.
+    moved: Vec<String>,
 }
 
 /// What carrying out needs besides the rows.
@@ -112,57 +132,63 @@ pub struct Work<'a> {
     pub lease: Option<&'a Lease>,
 }
 
-/// Carries out `corrections` in order. `fetch` asks the provider for the status of a payment (scope,
-/// root id) just now; `Ok(None)` and an error both leave the row for another time.
+/// Carries out `corrections` in order. `provider` is asked for what is written as its word: the status of a
+/// payment, and whether an effect is still there.
 ///
 /// # Errors
-/// When the store cannot be read or written, or the lease was lost. Batches before that stay done;
-/// carrying out the same rows again goes on from there.
-pub async fn carry_out<F, Fut>(work: Work<'_>, corrections: &[Correction], fetch: &F) -> Result<Tally>
-where
-    F: Fn(Scope, String) -> Fut,
-    Fut: Future<Output = Result<Option<Fetched>>>,
-{
+/// When the store cannot be read or written, the provider cannot be asked for the effects, or the lease was
+/// lost. Batches before that stay done; carrying out the same rows again goes on from there.
+pub async fn carry_out(
+    work: Work<'_>,
+    corrections: &[Correction],
+    provider: &impl AskProvider,
+) -> Result<Tally> {
     let mut tally = Tally::default();
     for batch in corrections.chunks(BATCH_ROWS) {
         if work.lease.is_some_and(Lease::is_lost) {
             bail!("the lease was lost; another run may be at work");
         }
         let mut attempt = 1;
-        let outcomes = loop {
-            match carry_out_batch(work, batch, fetch).await {
+        let done = loop {
+            match carry_out_batch(work, batch, provider).await {
                 Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
                 other => break other,
             }
         };
-        for outcome in outcomes.context("carry out corrections")? {
-            tally.add(outcome);
-        }
+        tally.add(done.context("carry out corrections")?);
     }
     Ok(tally)
 }
 
-async fn carry_out_batch<F, Fut>(work: Work<'_>, batch: &[Correction], fetch: &F) -> Result<Vec<RowOutcome>>
-where
-    F: Fn(Scope, String) -> Fut,
-    Fut: Future<Output = Result<Option<Fetched>>>,
-{
+async fn carry_out_batch(work: Work<'_>, batch: &[Correction], provider: &impl AskProvider) -> Result<Batch> {
     let mut connection = work.store.pool().acquire().await.context("open the store")?;
     let before = History::read(&mut connection, batch).await?;
     drop(connection);
     if batch.iter().all(|row| before.is_done(row)) {
-        return Ok(vec![RowOutcome::AlreadyApplied; batch.len()]);
+        return Ok(Batch { outcomes: vec![RowOutcome::AlreadyApplied; batch.len()], moved: Vec::new() });
     }
-    let fetched = fetch_states(batch, &before, fetch).await;
+    let withheld = withheld(provider, batch.iter().filter(|row| !before.is_done(row))).await?;
+    let fetched = fetch_states(batch, &before, provider).await;
     let mut tx = work.store.begin_write().await?;
     let history = History::read(&mut tx, batch).await?;
     let open: Vec<&Correction> = batch.iter().filter(|row| !history.is_done(row)).collect();
-    let mut outcomes = money::book(&mut tx, work, &open).await?;
-    outcomes.extend(set_states(&mut tx, work, &open, &outcomes, &fetched).await?);
+    let mut outcomes: Outcomes<'_> =
+        withheld.iter().map(|(correction_id, why)| (*correction_id, why.outcome())).collect();
+    let may_go: Vec<&Correction> =
+        open.iter().copied().filter(|row| !outcomes.contains_key(&*row.correction_id)).collect();
+    outcomes.extend(money::book(&mut tx, work, &may_go).await?);
+    outcomes.extend(set_states(&mut tx, work, &may_go, &outcomes, &fetched).await?);
     record(&mut tx, work, &open, &outcomes, &history).await?;
     tx.commit().await.context("commit corrections")?;
-    let outcome = |row: &Correction| outcomes.get(&*row.correction_id).copied();
-    Ok(batch.iter().map(|row| outcome(row).unwrap_or(RowOutcome::AlreadyApplied)).collect())
+    let outcome = |row: &Correction| match outcomes.get(&*row.correction_id) {
+        Some(outcome) if !history.is_done(row) => *outcome,
+        _ => RowOutcome::AlreadyApplied,
+    };
+    let moved = open.iter().filter_map(|row| match withheld.get(&*row.correction_id) {
+        Some(Why::Moved(text)) => Some(text.clone()),
+        _ => None,
+    });
+    Ok(Batch { moved: moved.collect(), outcomes: batch.iter().map(outcome).collect() })
 }
 
 /// Outcomes by correction id.
@@ -215,22 +241,18 @@ async fn record(
 
 /// The provider's word on every payment whose status a batch sets. A status that only follows from a
 /// booked effect moves forward to what the run saw, and asks nobody.
-async fn fetch_states<F, Fut>(
+async fn fetch_states(
     batch: &[Correction],
     before: &History,
-    fetch: &F,
-) -> BTreeMap<ObjectKey, Fetched>
-where
-    F: Fn(Scope, String) -> Fut,
-    Fut: Future<Output = Result<Option<Fetched>>>,
-{
+    provider: &impl AskProvider,
+) -> BTreeMap<ObjectKey, Fetched> {
     let wanted: BTreeSet<ObjectKey> = batch
         .iter()
         .filter(|row| row.action == Action::SetState && !before.is_done(row))
         .map(|row| (row.scope.clone(), row.root_id.clone()))
         .collect();
     let ask = |key: ObjectKey| async {
-        let answer = fetch(key.0.clone(), key.1.clone()).await;
+        let answer = provider.status(&key.0, &key.1).await;
         (key, answer)
     };
     let answers: Vec<_> = stream::iter(wanted).map(ask).buffered(FETCHES_AT_ONCE).collect().await;

@@ -1,14 +1,16 @@
 //! `recon apply PLAN`: carries out exactly the rows of a reviewed plan.
 //!
 //! Steps: refuse what may not be written · read the plan · compare it with the store's copy, whole,
-//! before any write · check the caps · take the lease · carry out batch by batch · say what became of
-//! the rows.
+//! before any write · check the caps · take the lease · batch by batch ask the provider whether what is
+//! booked is still there, and carry out · say what became of the rows.
 
+mod asking;
 mod carry_out;
 mod money;
 pub mod plan_file;
 mod state;
 
+pub use asking::AskProvider;
 pub use carry_out::{RowOutcome, Tally, Work, carry_out};
 pub use state::Fetched;
 
@@ -16,14 +18,10 @@ use super::Outcome;
 use crate::clock;
 use crate::config::{Settings, Side};
 use crate::correction::{ALLOWED_AUTO, Correction, check_caps};
-use crate::gather::fetch_state;
-use crate::provider::stripe::Reading;
-use crate::provider::{Cancel, Client};
-use crate::record::{Scope, Window};
 use crate::store::lease::{self, Lease};
 use crate::store::{Access, Store, runs};
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use asking::Configured;
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::sync::OnceCell;
@@ -35,8 +33,8 @@ pub struct ApplyArgs {
     pub plan: PathBuf,
 }
 
-/// Carries out a plan, asking the provider for the statuses that it sets. A row that the provider does
-/// not answer for stays `not_fetched`. See [`apply_with`].
+/// Carries out a plan, asking the provider for the statuses that it sets and whether the effects that it books
+/// are still there. A row that the provider does not answer for stays `not_fetched`. See [`apply_with`].
 ///
 /// # Errors
 /// As [`apply_with`].
@@ -54,63 +52,24 @@ pub async fn apply_to(
     now_us: i64,
     out: &mut impl Write,
 ) -> Result<Outcome> {
-    let asking = Asking { settings, now_us, open: OnceCell::new() };
-    let fetch = |scope: Scope, root_id: String| asking.fetch(scope, root_id);
-    apply_with(settings, args, now_us, &fetch, out, &mut std::io::stderr()).await
+    let provider = Configured { settings, now_us, open: OnceCell::new() };
+    apply_with(settings, args, now_us, &provider, out, &mut std::io::stderr()).await
 }
 
-/// The provider, opened when the first row needs it.
-struct Asking<'a> {
-    settings: &'a Settings,
-    now_us: i64,
-    open: OnceCell<(Store, BTreeMap<String, Client>)>,
-}
-
-impl Asking<'_> {
-    async fn fetch(&self, scope: Scope, root_id: String) -> Result<Option<Fetched>> {
-        let (store, clients) = self.open.get_or_try_init(|| self.connect()).await?;
-        let provider = self.settings.providers.iter().find(|provider| provider.name == *scope.provider);
-        let (Some(provider), Some(client)) = (provider, clients.get(&*scope.provider)) else {
-            return Ok(None);
-        };
-        let window = Window { from_us: 0, until_us: i64::MAX };
-        let reading = Reading::of(provider, scope, window, self.settings.report.basis, self.now_us);
-        match fetch_state(store, client, &reading, &root_id, &Cancel::never()).await {
-            Ok(fresh) => Ok(fresh.map(Fetched::from)),
-            Err(error) => {
-                tracing::warn!(root_id, "status of {root_id} not fetched: {error:#}");
-                Ok(None)
-            }
-        }
-    }
-
-    async fn connect(&self) -> Result<(Store, BTreeMap<String, Client>)> {
-        let store = Store::open(&self.settings.store_url, Access::ReadWrite).await?;
-        let mut clients = BTreeMap::new();
-        for provider in &self.settings.providers {
-            clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);
-        }
-        Ok((store, clients))
-    }
-}
-
-/// Carries out a plan. `fetch` asks the provider for the status of a payment (scope, root id) just
-/// now. What became of the rows goes to `out`, why a plan is refused to `err`.
+/// Carries out a plan, asking `provider` just before. What became of the rows goes to `out`, why a plan is
+/// refused to `err`.
 ///
 /// # Errors
-/// When the plan cannot be opened, or the store cannot be read or written.
-pub async fn apply_with<F, Fut>(
+/// When the plan cannot be opened, the provider cannot be asked whether what the plan books is still there,
+/// or the store cannot be read or written.
+pub async fn apply_with(
     settings: &Settings,
     args: &ApplyArgs,
     now_us: i64,
-    fetch: &F,
+    provider: &impl AskProvider,
     out: &mut impl Write,
     err: &mut impl Write,
-) -> Result<Outcome>
-where
-    F: Fn(Scope, String) -> Fut,
-    Fut: Future<Output = Result<Option<Fetched>>>,
-{
+) -> Result<Outcome> {
     let path = args.plan.display();
     if settings.local.side != Side::Store {
         let hint = "set `[local] url = \"store\"`, or carry the plan out in your own system; it is a list, not a lock-in";
@@ -166,7 +125,7 @@ where
         inbox_is_ours: settings.inbox == Side::Store,
         lease: Some(&lease),
     };
-    let tally = carry_out(work, &reviewed.corrections, fetch).await;
+    let tally = carry_out(work, &reviewed.corrections, provider).await;
     let released = lease.release().await;
     store.close().await;
     let tally = tally.with_context(|| format!("apply {path}"))?;
@@ -178,26 +137,25 @@ where
 /// it and under that run's lease. A plan over a cap is refused whole.
 ///
 /// # Errors
-/// When a cap is exceeded (a [`crate::correction::CapError`], nothing written), or the store cannot
-/// be read or written.
-pub async fn apply_auto<F, Fut>(
+/// When a cap is exceeded (a [`crate::correction::CapError`], nothing written), the provider cannot be
+/// asked, or the store cannot be read or written.
+pub async fn apply_auto(
     work: Work<'_>,
     settings: &Settings,
     corrections: &[Correction],
-    fetch: &F,
-) -> Result<Tally>
-where
-    F: Fn(Scope, String) -> Fut,
-    Fut: Future<Output = Result<Option<Fetched>>>,
-{
+    provider: &impl AskProvider,
+) -> Result<Tally> {
     if settings.local.side != Side::Store {
         return Ok(Tally::default());
     }
     let allowed: Vec<Correction> =
         corrections.iter().filter(|row| row.allowed_by == ALLOWED_AUTO).cloned().collect();
     check_caps(&allowed, &settings.corrections)?;
-    carry_out(work, &allowed, fetch).await
+    carry_out(work, &allowed, provider).await
 }
+
+/// Lines about single effects.
+const MOVED_LINES_MAX: usize = 20;
 
 const PLAN_HINT: &str = "rows may be taken out of a plan, nothing else; run `recon` again for a fresh one";
 /// What to do where there is no such file.
@@ -216,6 +174,9 @@ fn report(out: &mut impl Write, tally: &Tally) -> Result<Outcome> {
             writeln!(out, "{outcome:<16} {count:>9}  {}", meaning(outcome))?;
         }
     }
+    for line in moved_lines(tally) {
+        writeln!(out, "  {line}")?;
+    }
     let for_a_person = [RowOutcome::StateMoved, RowOutcome::ManualOverride, RowOutcome::Conflicts];
     let left: u64 = for_a_person.into_iter().map(|outcome| tally.count(outcome)).sum();
     let outcome = match (tally.count(RowOutcome::NotFetched), left) {
@@ -224,6 +185,16 @@ fn report(out: &mut impl Write, tally: &Tally) -> Result<Outcome> {
         _ => Outcome::Incomplete,
     };
     end(out, outcome, left, tally)
+}
+
+/// What the provider no longer has as planned, up to a number that a person reads.
+pub(crate) fn moved_lines(tally: &Tally) -> Vec<String> {
+    let mut lines: Vec<String> = tally.moved().iter().take(MOVED_LINES_MAX).cloned().collect();
+    let more = tally.moved().len() - lines.len();
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
 }
 
 /// The last line.

@@ -1,5 +1,6 @@
 //! The rows of a batch that move money or file events: read again, then through the door.
 
+use super::asking::magnitude;
 use super::carry_out::{Outcomes, RowOutcome, Work};
 use crate::apply::{Aliases, Answer, Effect, Request, apply_batch};
 use crate::correction::Correction;
@@ -8,7 +9,7 @@ use crate::record::{EffectKey, EffectKind, EventKey};
 use crate::store::inbox::{self, ListedEvent, Replay};
 use crate::store::ledger::{self, Entry};
 use crate::store::states;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use sqlx::{Any, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,8 +33,8 @@ pub(super) async fn book<'a>(
     let mut requests = effects(tx, work, &rows).await?;
     requests.extend(reversals(tx, work, &rows).await?);
     for row in rows {
-        let unfiled = work.inbox_is_ours && event_keys(row).iter().any(|key| !filing.can_file(key));
-        if row.action == Action::ReplayEvent && unfiled {
+        let is_filed = row.action == Action::ReplayEvent && work.inbox_is_ours;
+        if is_filed && event_keys(row).iter().any(|key| !filing.can_file(key)) {
             outcomes.insert(&row.correction_id, RowOutcome::NotFetched);
         } else if let Some(request) = requests.remove(&*row.correction_id) {
             doing.push((row, request));
@@ -84,8 +85,7 @@ async fn effects<'a>(
         ids.insert(row.root_id.clone());
         ids.remove(&row.object_id);
         let aliases = Aliases { ids: ids.into_iter().collect(), booked_since_us: work.run_started_us };
-        let magnitude = row.amount_minor.checked_mul(kind.sign()).context("an amount leaves 64 bits")?;
-        let effect = Effect { aliases, ..effect(work, row, kind, magnitude) };
+        let effect = Effect { aliases, ..effect(work, row, kind, magnitude(row, kind)?) };
         let key = EffectKey { scope: row.scope.clone(), key: row.effect_key.clone() };
         let events = if row.action == Action::ReplayEvent { event_keys(row) } else { Vec::new() };
         requests.insert(&*row.correction_id, Request { events, key, effect });

@@ -4,9 +4,10 @@ use super::Job;
 use crate::config::{Accounts, ProviderSettings};
 use crate::gather::{
     Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, ProviderSide, Sides, endpoints,
+    fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{self, Client, Progress, RunContext, Stream, fetch_by_id};
+use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of_charges};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,35 +82,34 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
     };
     for provider in chosen(job) {
         let accounts = received.accounts(provider);
-        if job.request.offline {
-            let readings = accounts.iter().map(|account| reading(job, provider, account, &received, None));
-            gathered.readings.extend(readings);
-            gathered.coverage.extend(stored_coverage(job, provider, &accounts).await?);
-            continue;
-        }
-        let client = Client::new(provider, &job.settings.limits)?;
-        let told = endpoints(&client, &provider.mode)
-            .await
-            .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
+        let is_online = !job.request.offline;
+        let client = is_online.then(|| Client::new(provider, &job.settings.limits)).transpose()?;
+        let told = told(job, provider, client.as_ref(), &accounts).await?;
         for account in &accounts {
-            // Endpoints of the platform say nothing of what a connected account's events need.
-            let told = told.as_ref().filter(|_| account.is_empty());
+            let told = told.get(&provider.scope(account));
             gathered.readings.push(reading(job, provider, account, &received, told));
         }
-        page(job, provider, &client, accounts, &mut gathered).await?;
-        if told.is_some_and(|told| told.is_disabled) {
-            let row = disabled_since(job, provider, &gathered, &received).await?;
+        match client {
+            None => gathered.coverage.extend(stored_coverage(job, provider, &accounts).await?),
+            Some(client) => {
+                page(job, provider, &client, accounts, &mut gathered).await?;
+                gathered.clients.insert(provider.name.clone(), client);
+            }
+        }
+        for (scope, _) in told.iter().filter(|(_, told)| told.is_disabled) {
+            let row = disabled_since(job, scope, &gathered, &received).await?;
             gathered.coverage.extend(row);
         }
-        gathered.clients.insert(provider.name.clone(), client);
     }
     for index in 0..gathered.readings.len() {
         let reading = gathered.readings[index].clone();
         let side = ProviderSide { store: job.store, reading: &reading };
+        let outside = side.survey(job.request.now_us).await?;
+        let mut ids = outside.ids;
         if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
-            follow_references(job, &gathered, side, client).await?;
+            ids.extend(follow_references(job, &gathered, side, client, outside.stale).await?);
         }
-        side.learn_aliases().await?;
+        side.learn(&ids).await?;
         ask_for_unknown_ids(job, &gathered, &reading).await?;
     }
     Ok(gathered)
@@ -117,6 +117,32 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
 
 fn chosen<'a>(job: &'a Job<'_>) -> impl Iterator<Item = &'a ProviderSettings> {
     job.settings.providers.iter().filter(|provider| job.request.providers.contains(&provider.name))
+}
+
+/// What the endpoints of each account say of its deliveries.
+async fn told(
+    job: &Job<'_>,
+    provider: &ProviderSettings,
+    client: Option<&Client>,
+    accounts: &[String],
+) -> Result<BTreeMap<Scope, Endpoints>> {
+    if let Some(client) = client {
+        // A connected account's events may come through the platform's endpoints.
+        let all: BTreeSet<&str> = accounts.iter().map(String::as_str).chain([""]).collect();
+        for account in all {
+            fetch_endpoints(job.store, client, &provider.scope(account))
+                .await
+                .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
+        }
+    }
+    let mut found = BTreeMap::new();
+    for account in accounts {
+        let scope = provider.scope(account);
+        if let Some(told) = endpoints(job.store, &scope).await? {
+            found.insert(scope, told);
+        }
+    }
+    Ok(found)
 }
 
 fn reading(
@@ -166,18 +192,17 @@ async fn page(
     Ok(())
 }
 
-/// Every endpoint is switched off: a gap from the first event after the last received one.
+/// Every endpoint of an account is switched off: a gap from the first event after the last received one.
 async fn disabled_since(
     job: &Job<'_>,
-    provider: &ProviderSettings,
+    scope: &Scope,
     gathered: &Gathered,
     received: &Received,
 ) -> Result<Option<Coverage>> {
-    let scope = provider.scope("");
-    let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == scope) else {
+    let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == *scope) else {
         return Ok(None);
     };
-    let last_us = received.last_us(&scope).unwrap_or(i64::MIN);
+    let last_us = received.last_us(scope).unwrap_or(i64::MIN);
     let mut first_missed_us = None;
     let mut note = |fact: Fact| {
         if let Fact::ProviderEvent(event) = fact
@@ -190,7 +215,7 @@ async fn disabled_since(
     };
     ProviderSide { store: job.store, reading }.scan_events(&mut note).await?;
     Ok(Some(Coverage {
-        scope,
+        scope: scope.clone(),
         stream: "webhook_endpoints".to_owned(),
         from_us: first_missed_us.unwrap_or(last_us).clamp(job.window.from_us, job.window.until_us - 1),
         until_us: job.window.until_us,
@@ -202,14 +227,16 @@ async fn disabled_since(
     }))
 }
 
-/// Reads single objects that the window's records point to and that lie outside of it.
+/// Reads single objects that the window's records point to and that lie outside of it, and what those
+/// point to. Answers what the provider has of them.
 async fn follow_references(
     job: &Job<'_>,
     gathered: &Gathered,
     side: ProviderSide<'_>,
     client: &Client,
-) -> Result<()> {
-    let mut wanted = side.stale_references(job.request.now_us).await?;
+    mut wanted: BTreeMap<&'static str, BTreeSet<String>>,
+) -> Result<BTreeSet<String>> {
+    let mut all = BTreeSet::new();
     for _ in 0..REFERENCE_ROUNDS {
         let mut fetched = BTreeSet::new();
         for (name, ids) in &wanted {
@@ -217,11 +244,12 @@ async fn follow_references(
             fetched.extend(fetch(job, gathered, side, client, stream, ids).await?);
         }
         if fetched.is_empty() {
-            return Ok(());
+            break;
         }
-        wanted = side.stale_references_of(&fetched, job.request.now_us).await?;
+        wanted = side.outside_of(&fetched, job.request.now_us).await?.stale;
+        all.extend(fetched);
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Fetches objects by id; an object that could not be asked for ends the run as incomplete, because
@@ -236,6 +264,34 @@ async fn fetch(
 ) -> Result<BTreeSet<String>> {
     let answered =
         fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
+    found_of(answered, gathered, side, stream)
+}
+
+/// What was given back of these charges, refunds and disputes of any time: an earlier run need not have read
+/// the windows that they lie in. Answers those that the provider has.
+pub(super) async fn fetch_given_back(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    side: ProviderSide<'_>,
+    client: &Client,
+    charges: &BTreeSet<String>,
+) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for stream in ["refunds", "disputes"].into_iter().filter_map(stripe::stream_named) {
+        let scope = &side.reading.scope;
+        let answered =
+            fetch_of_charges(job.store, client, scope, stream, charges, &job.request.cancel).await?;
+        found.extend(found_of(answered, gathered, side, stream)?);
+    }
+    Ok(found)
+}
+
+fn found_of(
+    answered: ById,
+    gathered: &Gathered,
+    side: ProviderSide<'_>,
+    stream: &Stream,
+) -> Result<BTreeSet<String>> {
     let scope = &side.reading.scope;
     let is_gap =
         |cause: &str| cause == "no_permission" && gathered.lacks_permission(scope, Some(stream.name));
@@ -274,10 +330,10 @@ async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Readi
     ids.retain(|id| !known.contains(id));
     // A record that is stored need not have taught its aliases: a run may have been killed in between.
     known.retain(|id| !stripe::is_final_root(id));
-    side.learn_aliases_of(&known).await?;
+    side.learn(&known).await?;
     let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
     let found = fetch_ids(job, gathered, side, client, ids).await?;
-    side.learn_aliases_of(&found).await
+    side.learn(&found).await
 }
 
 /// Fetches objects of any stream by id, and what they point to. Answers what the provider has.
@@ -294,17 +350,7 @@ pub(super) async fn fetch_ids(
             by_stream.entry(stream).or_default().insert(id);
         }
     }
-    let mut all = BTreeSet::new();
-    for _ in 0..REFERENCE_ROUNDS {
-        let mut found = BTreeSet::new();
-        for (name, ids) in &by_stream {
-            let Some(stream) = stripe::stream_named(name) else { continue };
-            found.extend(fetch(job, gathered, side, client, stream, ids).await?);
-        }
-        by_stream = side.stale_references_of(&found, job.request.now_us).await?;
-        all.extend(found);
-    }
-    Ok(all)
+    follow_references(job, gathered, side, client, by_stream).await
 }
 
 /// Asks the provider for events by id. Answers those that it has.

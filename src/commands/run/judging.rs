@@ -1,11 +1,11 @@
 //! Steps two and three: compare in bounded memory, then load what is suspicious whole and judge it.
 
 use super::Job;
-use super::gathering::{Gathered, fetch_ids};
-use crate::compare::{Comparer, Counts, Suspicious};
+use super::gathering::{Gathered, fetch_given_back, fetch_ids};
+use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note, judge,
-    unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
+    judge, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
@@ -45,22 +45,21 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
     let mut intents = Intents::default();
-    for reading in &gathered.readings {
-        let mut batch = BTreeSet::new();
-        for key in suspicious.roots()? {
-            let key = key?;
-            if key.scope != reading.scope {
-                continue;
-            }
+    // The keys come by scope.
+    let mut roots = suspicious.roots()?.peekable();
+    while let Some(first) = roots.next().transpose()? {
+        let mut batch = BTreeSet::from([first.root_id]);
+        let is_same = |key: &Result<RootKey>| key.as_ref().is_ok_and(|key| key.scope == first.scope);
+        while batch.len() < GROUPS_MAX
+            && let Some(key) = roots.next_if(is_same).transpose()?
+        {
             batch.insert(key.root_id);
-            if batch.len() == GROUPS_MAX {
-                judge_batch(job, gathered, reading, &std::mem::take(&mut batch), &mut intents, &mut judged)
-                    .await?;
-            }
         }
-        judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+        if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
+            judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+        }
     }
-    judged.findings.extend(intents.findings());
+    judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
     judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
     judged.findings.extend(gathered.notes.iter().map(from_note));
     let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
@@ -215,12 +214,41 @@ async fn ask_again(
         // The earlier run may have been killed between keeping a record and its aliases.
         found.extend(ids);
     }
-    sides.provider.learn_aliases_of(&found).await?;
+    sides.provider.learn(&found).await?;
     Ok(match (is_capped, found.is_empty()) {
         (true, _) => Asked::NotAll,
         (false, true) => Asked::NothingNew,
         (false, false) => Asked::Fresh,
     })
+}
+
+/// Asks what was given back of charges that look doubled, in whatever window that was, and gathers them again:
+/// nobody is called charged twice who has the money back.
+async fn confirmed(job: &Job<'_>, gathered: &Gathered, intents: Intents) -> Result<Intents> {
+    let doubled = intents.doubled();
+    let mut confirmed = Intents::default();
+    for reading in &gathered.readings {
+        let charges = doubled.iter().filter(|(scope, _, _)| *scope == reading.scope);
+        let (roots, charges): (BTreeSet<String>, BTreeSet<String>) =
+            charges.map(|(_, root_id, charge_id)| (root_id.clone(), charge_id.clone())).unzip();
+        let sides = gathered.sides(job, reading);
+        if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
+            let asked = charges.into_iter().take(job.settings.limits.ask_count_max).collect();
+            let found = fetch_given_back(job, gathered, sides.provider, client, &asked).await?;
+            sides.provider.learn(&found).await?;
+        }
+        let (facts, _) = sides.provider.whole_objects(&roots).await?;
+        let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+        for fact in facts {
+            if let Fact::ProviderEffect(effect) = fact {
+                groups.entry(effect.root_id.clone()).or_default().provider_effects.push(effect);
+            }
+        }
+        for (root_id, group) in groups.iter().filter(|(root_id, _)| roots.contains(*root_id)) {
+            confirmed.add(&reading.scope, root_id, group);
+        }
+    }
+    Ok(confirmed)
 }
 
 /// Events that only the inbox has: the provider is asked for each before it is called unknown.
@@ -231,14 +259,13 @@ async fn judge_inbox_only(
     judged: &mut Judged,
 ) -> Result<()> {
     let Some(inbox) = &gathered.inbox else { return Ok(()) };
+    let mut by_scope: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
+    for key in suspicious.inbox_only()? {
+        let key = key?;
+        by_scope.entry(key.scope).or_default().insert(key.event_id);
+    }
     for reading in &gathered.readings {
-        let mut ids = BTreeSet::new();
-        for key in suspicious.inbox_only()? {
-            let key = key?;
-            if key.scope == reading.scope {
-                ids.insert(key.event_id);
-            }
-        }
+        let Some(mut ids) = by_scope.remove(&reading.scope) else { continue };
         let side = ProviderSide { store: job.store, reading };
         for event in side.events_by_id(&ids).await? {
             ids.remove(&event.event_id);

@@ -4,6 +4,7 @@
 //! business state, no operating error becomes a finding, and the watermark moves only with a run that
 //! saw everything.
 
+mod applying;
 mod gathering;
 mod judging;
 mod offline;
@@ -24,6 +25,9 @@ use std::path::{Path, PathBuf};
 /// How old an unfinished run may be for its closed slices to be taken over. What they hold is as old, so
 /// groups that look wrong are read again before anybody is accused.
 const RESUME_AGE_US_MAX: i64 = 6 * 3_600 * SECOND_US;
+
+/// How much of an error the history of runs keeps.
+const ERROR_CHARS_MAX: usize = 400;
 
 /// What the steps of a run share.
 pub(super) struct Job<'a> {
@@ -72,6 +76,9 @@ pub async fn reconcile(
     };
     let job = begin(settings, request, &store, window).await?;
     let finished = work(&job, &lease, out).await;
+    if let Err(error) = &finished {
+        record_failure(&job, error).await;
+    }
     let released = lease.release().await;
     store.close().await;
     // Where both failed, why the work failed is what to tell.
@@ -88,6 +95,18 @@ async fn work(job: &Job<'_>, lease: &Lease, out: &mut (dyn Write + Send)) -> Res
         bail!("the lease was lost to another run while this one worked; nothing was reported");
     }
     reporting::report_and_save(job, &gathered, judged, lease, out).await
+}
+
+/// Writes down why the run failed, so that only one that was killed looks as if it had never ended. Errors
+/// carry no secrets: what they say here they say on stderr as well.
+async fn record_failure(job: &Job<'_>, error: &anyhow::Error) {
+    let told = format!("{error:#}");
+    let line: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = line.chars().take(ERROR_CHARS_MAX).collect();
+    let run_id = &job.run_id;
+    if let Err(error) = runs::fail(job.store, run_id, crate::clock::now_us(), &short).await {
+        tracing::warn!(run_id, "the end of the run {run_id} could not be recorded: {error:#}");
+    }
 }
 
 async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
@@ -146,6 +165,7 @@ async fn begin<'a>(
         outcome: RunOutcome::Started,
         findings: 0,
         report_dir: settings.report.dir.join(&run_id).display().to_string(),
+        error: String::new(),
     };
     runs::start(store, &run).await.context("begin the run")?;
     Ok(Job { settings, request, store, window, run_id, resume_of })

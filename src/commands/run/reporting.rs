@@ -1,11 +1,12 @@
 //! Steps four to six: plan, report, save. Files are published before the run is recorded as finished,
 //! so that a run that is recorded has its report.
 
+use super::applying::{applied, applied_text, apply_allowed};
 use super::gathering::Gathered;
 use super::judging::Judged;
 use super::{Finished, Job, Outcome};
 use crate::clock;
-use crate::commands::apply::{Fetched, RowOutcome, Work, apply_auto};
+use crate::commands::program;
 use crate::config::Side;
 use crate::correction::{Correction, PlanContext, plan};
 use crate::findings::{Finding, Kind};
@@ -71,15 +72,19 @@ pub(super) async fn report_and_save(
     let files = report::render(&input)?;
     let manifest = report::manifest::render(&input, &files)?;
     let dir = report::write::publish(&job.settings.report.dir, &job.run_id, &files, &manifest)?;
-    save(job, gathered, &judged.findings, outcome).await?;
+    let error = why_incomplete(&gathered.coverage, &tie_out);
+    save(job, gathered, &judged.findings, outcome, &error).await?;
     let shown = dir.display().to_string();
-    let program = program();
+    let program = configured_program();
     let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
-    let summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
+    let mut summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
+    let mut text = String::new();
     if job.request.apply && outcome != Outcome::Incomplete {
-        apply_allowed(job, gathered, &corrections, lease, out).await?;
+        let tally = apply_allowed(job, gathered, &corrections, lease).await?;
+        text = applied_text(&tally);
+        summary.applied = Some(applied(&tally));
     }
-    print(job, &summary, out)?;
+    print(job, &text, &summary, out)?;
     Ok(Finished { outcome, dir: Some(dir) })
 }
 
@@ -87,6 +92,20 @@ fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -
     let is_complete = coverage.iter().all(|row| row.status != CoverageStatus::Gap);
     let count = findings.iter().filter(|finding| finding.kind != Kind::TimingDifference).count();
     Outcome::judge(count, is_complete, is_tied_out(tie_out))
+}
+
+/// Why a run that came to its end is incomplete; empty where it is not.
+fn why_incomplete(coverage: &[Coverage], tie_out: &[TieOutRow]) -> String {
+    let gaps = coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
+    let gaps: BTreeSet<String> = gaps.map(|row| format!("{} ({})", row.stream, row.cause)).collect();
+    if !gaps.is_empty() {
+        return format!("not seen whole: {}", gaps.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    if is_tied_out(tie_out) {
+        String::new()
+    } else {
+        "not tied out: no finding explains a difference".to_owned()
+    }
 }
 
 async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Seen>> {
@@ -165,7 +184,13 @@ fn counted(judged: &Judged) -> BTreeMap<String, u64> {
     .into()
 }
 
-async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome: Outcome) -> Result<()> {
+async fn save(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    findings: &[Finding],
+    outcome: Outcome,
+    error: &str,
+) -> Result<()> {
     let scopes: Vec<Scope> = gathered.readings.iter().map(|reading| reading.scope.clone()).collect();
     let watermarks: BTreeMap<Scope, i64> = if job.request.offline {
         BTreeMap::new()
@@ -180,6 +205,7 @@ async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome:
             Outcome::Findings => RunOutcome::Findings,
             Outcome::Incomplete | Outcome::Locked | Outcome::Config => RunOutcome::Incomplete,
         },
+        error,
         findings,
         judged: &JudgedScopes { scopes, window: job.window },
         watermarks: &watermarks,
@@ -188,8 +214,13 @@ async fn save(job: &Job<'_>, gathered: &Gathered, findings: &[Finding], outcome:
     Ok(())
 }
 
-fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
-    let text = if job.request.json { summary.json()? } else { summary.text(crate::telemetry::is_coloured()) };
+/// The summary, in JSON with what was applied; as text that stands before it.
+fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write + Send)) -> Result<()> {
+    let text = if job.request.json {
+        summary.json()?
+    } else {
+        format!("{applied}{}", summary.text(crate::telemetry::is_coloured()))
+    };
     match out.write_all(text.as_bytes()) {
         // A reader that closed the pipe has what it wanted; the run is recorded.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -197,70 +228,25 @@ fn print(job: &Job<'_>, summary: &Summary, out: &mut (dyn Write + Send)) -> Resu
     }
 }
 
-/// Carries out what the configuration allows without a reviewed plan.
-async fn apply_allowed(
-    job: &Job<'_>,
-    gathered: &Gathered,
-    corrections: &[Correction],
-    lease: &Lease,
-    out: &mut (dyn Write + Send),
-) -> Result<()> {
-    let work = Work {
-        store: job.store,
-        run_id: &job.run_id,
-        run_started_us: job.request.now_us,
-        now_us: clock::now_us(),
-        inbox_is_ours: job.settings.inbox == Side::Store,
-        lease: Some(lease),
-    };
-    let fetch = |scope: Scope, root_id: String| fetch_state(job, gathered, scope, root_id);
-    let tally = apply_auto(work, job.settings, corrections, &fetch).await?;
-    writeln!(out, "\nApplied without review, as [corrections] auto allows:")?;
-    for outcome in RowOutcome::ALL {
-        if tally.count(outcome) > 0 {
-            writeln!(out, "  {outcome:<16} {:>9}", tally.count(outcome))?;
-        }
-    }
-    Ok(())
-}
-
-/// The provider's status of a payment just now.
-async fn fetch_state(
-    job: &Job<'_>,
-    gathered: &Gathered,
-    scope: Scope,
-    root_id: String,
-) -> Result<Option<Fetched>> {
-    let reading = gathered.readings.iter().find(|reading| reading.scope == scope);
-    let client = gathered.clients.get(&*scope.provider);
-    match (reading, client) {
-        (Some(reading), Some(client)) => {
-            let fresh =
-                crate::gather::fetch_state(job.store, client, reading, &root_id, &job.request.cancel).await?;
-            Ok(fresh.map(Fetched::from))
-        }
-        _ => Ok(None),
-    }
-}
-
 /// The program with the configuration that this run was given, for the next command.
-fn program() -> String {
+fn configured_program() -> String {
+    let program = program();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--config" {
             return words
                 .next()
-                .map_or_else(String::new, |path| format!("recon --config {}", shell_word(&path)));
+                .map_or_else(String::new, |path| format!("{program} --config {}", shell_word(&path)));
         }
         if word.starts_with("--config=") {
-            return format!("recon {}", shell_word(&word));
+            return format!("{program} {}", shell_word(&word));
         }
     }
-    "recon".to_owned()
+    program
 }
 
 /// The command line of this run as a person would type it again.
 fn rerun() -> String {
     let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
-    format!("recon {}", words.join(" ")).trim_end().to_owned()
+    format!("{} {}", program(), words.join(" ")).trim_end().to_owned()
 }

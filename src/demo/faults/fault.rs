@@ -98,4 +98,32 @@ impl Fault {
         Self::InFlightYoung,
         Self::InFlightRetried,
     ];
+
+    /// Every fault that a plan puts right without a person's decision.
+    pub const CORRECTABLE: [Self; 18] = [
+        Self::MissedPayment,
+        Self::MissedRefund,
+        Self::MissedDispute,
+        Self::NotSubscribed,
+        Self::DeadLetter,
+        Self::Parked,
+        Self::MarkedProcessed,
+        Self::PendingTooLong,
+        Self::OlderThanEvents,
+        Self::RefundWithoutEvents,
+        Self::DuplicateDelivery,
+        Self::DuplicateTypes,
+        Self::DuplicateTriple,
+        Self::DuplicateRefund,
+        Self::StalePending,
+        Self::StalePaid,
+        Self::StaleDispute,
+        Self::PaidAfterRefunded,
+    ];
+
+    /// Whether it looks different as time goes on: what is in flight today is missing tomorrow.
+    #[must_use]
+    pub const fn ages(self) -> bool {
+        matches!(self, Self::InFlightYoung | Self::InFlightRetried)
+    }
 }

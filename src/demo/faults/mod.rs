@@ -45,6 +45,14 @@ impl Mix {
         Self(Fault::LOUD.into_iter().chain(Fault::QUIET).map(|fault| (fault, count)).collect())
     }
 
+    /// So many of each fault that a plan puts right, and of each harmless scene that stays harmless however
+    /// long somebody takes over it.
+    #[must_use]
+    pub fn correctable(count: u32) -> Self {
+        let quiet = Fault::QUIET.into_iter().filter(|fault| !fault.ages());
+        Self(Fault::CORRECTABLE.into_iter().chain(quiet).map(|fault| (fault, count)).collect())
+    }
+
     /// One fault, alone.
     #[must_use]
     pub fn only(fault: Fault) -> Self {
@@ -182,4 +190,20 @@ fn charge_of(world: &World, planted: &Planted) -> (String, i64, &'static str) {
 fn events_of(world: &World, planted: &Planted, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let own = world.events.iter().filter(|event| event.payment == Some(planted.payment));
     own.filter(|event| is_wanted(event.kind)).map(|event| event.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A practice month must be one that applying its plans can bring to `clean`, and no less than that.
+    #[test]
+    fn a_plan_puts_right_exactly_the_correctable_faults() {
+        for fault in Fault::LOUD {
+            let mut world = World::new(5, 200, 1_789_473_600_000_000);
+            let planted = plant(&mut world, 5, &Mix::only(fault));
+            let is_correctable = planted.iter().flat_map(|one| &one.expected).all(Expected::is_correctable);
+            assert_eq!(is_correctable, Fault::CORRECTABLE.contains(&fault), "{fault:?}");
+        }
+    }
 }

@@ -138,8 +138,8 @@ fn id_of(json: &str) -> Option<Cow<'_, str>> {
     is_id(&id).then_some(id)
 }
 
-/// Ids are opaque, at most 255 bytes, and have neither spaces nor control characters (PostgreSQL
-/// could not even store a NUL).
+/// Ids are opaque. Stripe's own have up to 255 characters (<https://docs.stripe.com/upgrades>, *Backward-compatible
+/// changes*); that none has spaces or control characters is our own demand (PostgreSQL could not even store a NUL).
 fn is_id(text: &str) -> bool {
     (1..=255).contains(&text.len())
         && !text.chars().any(|letter| letter.is_control() || letter.is_whitespace())

@@ -2,13 +2,14 @@
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
 use recon::apply::{Aliases, Answer, Effect, apply_once};
-use recon::commands::apply::{Fetched, Tally, Work, carry_out};
+use recon::commands::apply::{AskProvider, Fetched, Tally, Work, carry_out};
 use recon::config::{
     Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
     Settings, Side,
 };
 use recon::correction::{Correction, PlanContext, plan};
 use recon::findings::{Action, Finding, Kind, Severity};
+use recon::gather::{ExpectedEffect, Standing};
 use recon::record::{EffectKey, EffectKind, EventKey, Scope, Status, Window};
 use recon::report::plan_csv;
 use recon::store::runs::{self, Run, RunOutcome};
@@ -73,6 +74,7 @@ pub fn finding(kind: Kind, action: Action, effect: EffectKind, object_id: &str) 
         expected_state: None,
         found_state: None,
         occurred_at_us: 7_000_000,
+        judged_at_us: 7_000_000,
         action,
         note: String::new(),
     }
@@ -96,9 +98,21 @@ pub fn stale(object_id: &str, status: Status) -> Finding {
     }
 }
 
-pub fn no_fetch(_: Scope, _: String) -> std::future::Ready<anyhow::Result<Option<Fetched>>> {
-    std::future::ready(Ok(None))
+/// A provider that has every effect as planned, and says this of every status.
+pub struct AsPlanned(pub Option<Fetched>);
+
+impl AskProvider for AsPlanned {
+    async fn status(&self, _: &Scope, _: &str) -> anyhow::Result<Option<Fetched>> {
+        Ok(self.0)
+    }
+
+    async fn standings(&self, _: &Scope, expected: &[ExpectedEffect]) -> anyhow::Result<Vec<Standing>> {
+        Ok(vec![Standing::AsExpected; expected.len()])
+    }
 }
+
+/// A provider that says nothing of statuses.
+pub const NO_STATUS: AsPlanned = AsPlanned(None);
 
 impl Books {
     pub async fn new() -> Self {
@@ -184,7 +198,7 @@ impl Books {
     }
 
     pub async fn carry_out(&self, rows: &[Correction]) -> Tally {
-        carry_out(self.work(), rows, &no_fetch).await.unwrap()
+        carry_out(self.work(), rows, &NO_STATUS).await.unwrap()
     }
 
     pub fn plan_file(&self, rows: &[[String; 10]]) -> PathBuf {
@@ -261,5 +275,6 @@ pub fn run(run_id: &str, started_at_us: i64) -> Run {
         outcome: RunOutcome::Started,
         findings: 0,
         report_dir: String::new(),
+        error: String::new(),
     }
 }

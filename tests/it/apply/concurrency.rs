@@ -100,7 +100,7 @@ async fn c77_two_applies_at_once_write_once_even_without_the_lease() {
                 inbox_is_ours: true,
                 lease: None,
             };
-            carry_out(work, &rows, &no_fetch).await.unwrap()
+            carry_out(work, &rows, &NO_STATUS).await.unwrap()
         }));
     }
     let (mut applied, mut already) = (0, 0);
@@ -151,7 +151,7 @@ async fn c77_apply_answers_locked_and_writes_nothing() {
     let args = recon::commands::apply::ApplyArgs { plan: books.plan_file(&cells) };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let outcome =
-        recon::commands::apply::apply_with(&books.settings(), &args, NOW_US, &no_fetch, &mut out, &mut err)
+        recon::commands::apply::apply_with(&books.settings(), &args, NOW_US, &NO_STATUS, &mut out, &mut err)
             .await;
     assert_eq!(outcome.unwrap(), recon::commands::Outcome::Locked);
     assert!(String::from_utf8(out).unwrap().starts_with("outcome=locked findings=0 "));
@@ -180,7 +180,7 @@ async fn work_that_is_cut_off_anywhere_is_whole_or_not_there() {
         let books = Books::new().await;
         books.listed("evt_of_ch_1", 1).await;
         let rows = books.plan(RUN_ID, &[missed("ch_1", 5)]).await;
-        let done = cut_off(carry_out(books.work(), &rows, &no_fetch), polls).await;
+        let done = cut_off(carry_out(books.work(), &rows, &NO_STATUS), polls).await;
         let legs = "select (select count(*) from ledger_entry) || (select count(*) from applied_event) ||
                     (select count(*) from inbox_event) || (select count(*) from correction)";
         let seen = books.text(legs).await;
@@ -226,7 +226,7 @@ async fn helper_that_is_killed() {
         inbox_is_ours: true,
         lease: None,
     };
-    carry_out(work, &rows, &no_fetch).await.unwrap();
+    carry_out(work, &rows, &NO_STATUS).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

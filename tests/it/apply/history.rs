@@ -23,8 +23,15 @@ async fn finish(
 ) -> Vec<(i64, Standing)> {
     let judged = Judged { scopes: vec![scope()], window: Window { from_us: 0, until_us: 10_000_000 } };
     let watermarks = BTreeMap::from([(scope(), watermark_us)]);
-    let end =
-        End { run_id, finished_at_us: at_us, outcome, findings, judged: &judged, watermarks: &watermarks };
+    let end = End {
+        run_id,
+        finished_at_us: at_us,
+        outcome,
+        error: "",
+        findings,
+        judged: &judged,
+        watermarks: &watermarks,
+    };
     let seen = runs::finish(&books.store, &end).await.unwrap();
     findings
         .iter()
@@ -59,7 +66,7 @@ async fn a_finding_is_new_then_open_then_cleared_then_reopened() {
 #[tokio::test]
 async fn a_run_clears_only_what_it_looked_for() {
     let books = Books::new().await;
-    let other_window = Finding { occurred_at_us: 10_000_000, ..missed("ch_1", 5) };
+    let other_window = Finding { judged_at_us: 10_000_000, ..missed("ch_1", 5) };
     let other_account =
         Finding { scope: recon::record::Scope::new("stripe", "acct_2", "live"), ..missed("ch_2", 5) };
     books.start_run("a", 1).await;
@@ -98,7 +105,7 @@ async fn c80_an_old_success_and_a_run_that_never_ended_are_not_silence() {
     assert_eq!(outcome, Outcome::Incomplete, "no run at all");
     assert!(
         text.contains("no run has ever seen everything")
-            && text.ends_with("last_success=none age=none unfinished=1\n"),
+            && text.ends_with("last_success=none age=none unfinished=1 latest=started\n"),
         "{text}"
     );
     let success_us = 100 * HOUR_US;
@@ -109,9 +116,42 @@ async fn c80_an_old_success_and_a_run_that_never_ended_are_not_silence() {
     finish(&books, "nightly_3", success_us + 25 * HOUR_US, RunOutcome::Incomplete, &[], 1).await;
     let (outcome, text) = status(&books, 26, success_us + 26 * HOUR_US).await;
     assert_eq!(outcome, Outcome::Clean, "{text}");
+    let last = "outcome=findings findings=1 last_success=nightly_1 age=93600s unfinished=1 latest=incomplete";
+    assert_eq!(text.lines().last(), Some(last), "fresh, and what it found is not hidden");
     let (outcome, text) = status(&books, 26, success_us + 27 * HOUR_US).await;
     assert_eq!((outcome, outcome.exit_code()), (Outcome::Incomplete, 2));
     assert!(text.contains("nightly_2 started 1970-01-06T04:00:00+00:00 and has not ended"), "{text}");
-    let last = "outcome=incomplete findings=1 last_success=nightly_1 age=97200s unfinished=1";
+    let last =
+        "outcome=incomplete findings=1 last_success=nightly_1 age=97200s unfinished=1 latest=incomplete";
     assert_eq!(text.lines().last(), Some(last));
+}
+
+#[tokio::test]
+async fn a_run_that_failed_says_why_and_one_that_ended_stays_as_it_ended() {
+    let books = Books::new().await;
+    for run_id in ["fine", "failed"] {
+        books.start_run(run_id, 1).await;
+    }
+    finish(&books, "fine", 10, RunOutcome::Clean, &[], 1).await;
+    runs::fail(&books.store, "fine", 11, "the summary could not be printed").await.unwrap();
+    runs::fail(&books.store, "failed", 12, "read stripe: no such host").await.unwrap();
+    let failed = runs::by_id(books.store.pool(), "failed").await.unwrap().unwrap();
+    assert_eq!((failed.outcome, failed.finished_at_us), (RunOutcome::Incomplete, Some(12)));
+    let fine = runs::by_id(books.store.pool(), "fine").await.unwrap().unwrap();
+    assert_eq!((fine.outcome, fine.finished_at_us, &*fine.error), (RunOutcome::Clean, Some(10), ""));
+    let (_, text) = status(&books, 26, 20).await;
+    assert!(text.contains("\n    incomplete: read stripe: no such host\n"), "{text}");
+    assert!(!text.contains("failed started"), "it has ended: {text}");
+}
+
+#[tokio::test]
+async fn a_store_of_an_earlier_version_can_still_be_looked_at() {
+    let books = Books::new().await;
+    books.start_run("old", 1).await;
+    finish(&books, "old", 10, RunOutcome::Clean, &[], 1).await;
+    let drop = "alter table run drop column error";
+    sqlx::query(drop).execute(books.store.pool()).await.unwrap();
+    let (outcome, text) = status(&books, 26, 20).await;
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    assert!(text.contains("outcome=clean findings=0 last_success=old "), "{text}");
 }

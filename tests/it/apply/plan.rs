@@ -7,7 +7,7 @@ use recon::commands::apply::{ApplyArgs, Fetched, RowOutcome, apply_auto, apply_w
 use recon::config::Settings;
 use recon::correction::{CapError, Correction};
 use recon::findings::{Action, Finding, Kind};
-use recon::record::{EffectKind, Scope, Status};
+use recon::record::{EffectKind, Status};
 use recon::report::plan_csv::{self, PlanRow};
 use recon::store::chain;
 
@@ -26,7 +26,7 @@ impl Ran {
 async fn apply(books: &Books, settings: &Settings, rows: &[[String; 10]]) -> Ran {
     let args = ApplyArgs { plan: books.plan_file(rows) };
     let (mut out, mut err) = (Vec::new(), Vec::new());
-    let outcome = apply_with(settings, &args, NOW_US, &no_fetch, &mut out, &mut err).await.unwrap();
+    let outcome = apply_with(settings, &args, NOW_US, &NO_STATUS, &mut out, &mut err).await.unwrap();
     Ran { outcome, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }
 }
 
@@ -171,11 +171,8 @@ async fn a_lagging_status_moves_with_its_effect() {
 }
 
 async fn set_state(books: &Books, rows: &[Correction], status: Status) -> RowOutcome {
-    let fetch = |_: Scope, _: String| {
-        let fetched = Fetched { status, refunded_minor: Some(9), provider_time_us: 50 };
-        std::future::ready(Ok(Some(fetched)))
-    };
-    let tally = carry_out(books.work(), rows, &fetch).await.unwrap();
+    let fetched = Fetched { status, refunded_minor: Some(9), provider_time_us: 50 };
+    let tally = carry_out(books.work(), rows, &AsPlanned(Some(fetched))).await.unwrap();
     RowOutcome::ALL.into_iter().find(|outcome| tally.count(*outcome) == 1).unwrap()
 }
 
@@ -282,7 +279,7 @@ async fn a_plan_over_a_cap_writes_nothing() {
     let ran = apply(&books, &books.settings(), &cells(&rows)).await;
     assert_eq!(ran.outcome, Outcome::Config);
     assert!(ran.err.contains("`corrections.minor_max.usd` = 100000"), "{}", ran.err);
-    let auto = apply_auto(books.work(), &books.settings(), &rows, &no_fetch).await.unwrap_err();
+    let auto = apply_auto(books.work(), &books.settings(), &rows, &NO_STATUS).await.unwrap_err();
     assert!(auto.downcast_ref::<CapError>().is_some());
     assert_eq!(books.everything().await, before);
 }
@@ -304,7 +301,7 @@ async fn auto_carries_out_only_the_kinds_that_are_allowed() {
     let books = Books::new().await;
     books.listed("evt_of_ch_2", 1).await;
     let rows = books.plan(RUN_ID, &[missed("ch_2", 500), duplicate(&books).await]).await;
-    let tally = apply_auto(books.work(), &books.settings(), &rows, &no_fetch).await.unwrap();
+    let tally = apply_auto(books.work(), &books.settings(), &rows, &NO_STATUS).await.unwrap();
     assert_eq!(tally.count(RowOutcome::Applied), 1);
     assert_eq!(books.number("select sum(amount_minor) from ledger_entry").await, 1_500);
 }

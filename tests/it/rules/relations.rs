@@ -1,6 +1,6 @@
 //! The six relations as tables of a database, and the rules run over them.
 
-use crate::world::{Line, RULES, World};
+use crate::world::{Line, RULES, VIEWS, World};
 use sqlx::{AnyConnection, Executor, Row, any::AnyRow};
 use std::collections::BTreeSet;
 
@@ -9,8 +9,17 @@ const TABLES: &str = include_str!("relations.sql");
 
 const ROWS_PER_INSERT: usize = 500;
 
-/// Makes the tables and fills them; object ids must be normalised.
-pub async fn load(connection: &mut AnyConnection, world: &World) {
+/// How the steps that the rules share are kept, as `queries/rules/README.md` says it.
+#[derive(Clone, Copy, Debug)]
+pub enum Steps {
+    /// As they stand: they follow the facts.
+    Views,
+    /// Computed once; what the `sed` in the README makes of them.
+    Tables,
+}
+
+/// Makes the tables and fills them, and makes what the rules share; object ids must be normalised.
+pub async fn load(connection: &mut AnyConnection, world: &World, steps: Steps) {
     for statement in TABLES.split(';').filter(|text| !text.trim().is_empty()) {
         connection.execute(sqlx::AssertSqlSafe(statement.to_owned())).await.unwrap();
     }
@@ -20,14 +29,14 @@ pub async fn load(connection: &mut AnyConnection, world: &World) {
             connection.execute(sqlx::AssertSqlSafe(insert)).await.unwrap();
         }
     }
-    for table in INDEXED {
-        let index = format!("create index {table}_event on {table} (event_id)");
-        connection.execute(sqlx::AssertSqlSafe(index)).await.unwrap();
+    for view in VIEWS {
+        let statement = match steps {
+            Steps::Views => view.to_owned(),
+            Steps::Tables => view.replace("\ncreate view ", "\ncreate table "),
+        };
+        connection.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
     }
-    connection.execute("analyze").await.unwrap();
 }
-
-const INDEXED: [&str; 2] = ["provider_event", "inbox_event"];
 
 /// What one rule finds.
 pub async fn run(connection: &mut AnyConnection, statement: &str) -> Vec<Line> {
