@@ -216,10 +216,11 @@ fn only_the_first_signatures_of_a_header_are_looked_at() {
     assert_eq!(with(16), Err(Refusal::WrongSignature));
 }
 
+/// What parsers look for.
+const LIKELY: &[u8] = br#"{}[]":,\0123456789abctv=;.+-/ e&%"#;
+
 fn bytes(random: &mut Random, length_max: u64) -> Vec<u8> {
     let length = random.below(length_max + 1);
-    // Mostly what parsers look for.
-    const LIKELY: &[u8] = br#"{}[]":,\0123456789abctv=;.+-/ e&%"#;
     (0..length)
         .map(|_| if random.chance(80) { *random.pick(LIKELY) } else { random.next().to_le_bytes()[0] })
         .collect()

@@ -251,7 +251,7 @@ fn adyen_items_are_signed_and_kept_one_by_one() {
     let two = batch(&[item, &spaced]);
     let verified = verified(&kind, &two);
     let raw: Vec<&[u8]> = verified.events.iter().map(|found| &two.body[found.body.clone()]).collect();
-    let inner = |item: &str| item[r#"{"NotificationRequestItem":"#.len()..item.len() - 1].as_bytes().to_vec();
+    let inner = |item: &str| item.as_bytes()[r#"{"NotificationRequestItem":"#.len()..item.len() - 1].to_vec();
     assert_eq!(raw, [inner(item), inner(&spaced)]);
     assert!(verified.events.iter().all(|found| found.mode == "live"));
     let forged = item.replace("\"value\":1130", "\"value\":9130");
