@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const PYPI: [&str; 7] = ["stripe", "slack", "standard", "twilio_form", "twilio_json", "adyen", "square"];
-const NPM: [&str; 3] = ["github", "paddle", "mercado_pago"];
+const NPM: [&str; 4] = ["github", "shopify", "paddle", "mercado_pago"];
 
 /// A sample with the secret that it is checked with.
 struct Case {

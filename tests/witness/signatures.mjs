@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { sign, verify } from "@octokit/webhooks-methods";
 import { Paddle } from "@paddle/paddle-node-sdk";
+import "@shopify/shopify-api/adapters/node";
+import { ApiVersion, shopifyApi } from "@shopify/shopify-api";
 import mercadopago from "mercadopago";
 
 const RealDate = Date;
@@ -19,7 +21,22 @@ const header = (ask, name) =>
   Object.entries(ask.headers).find(([key]) => key.toLowerCase() === name)?.[1];
 const paddle = new Paddle("pdl_sdbx_apikey");
 
+const shopify = (apiSecretKey) =>
+  shopifyApi({
+    apiKey: "key",
+    apiSecretKey,
+    apiVersion: Object.values(ApiVersion).at(-1),
+    hostName: "shop.example",
+    isEmbeddedApp: true,
+    logger: { level: 0 },
+  });
+
 const VERIFY = {
+  shopify: async (ask, rawBody) => {
+    const headers = { "X-Shopify-API-Version": "2026-01", ...ask.headers };
+    const rawRequest = { method: "POST", url: "/", headers };
+    return (await shopify(ask.secret).webhooks.validate({ rawBody, rawRequest, rawResponse: {} })).valid;
+  },
   github: (ask, body) => verify(ask.secret, body, header(ask, "x-hub-signature-256")),
   paddle: (ask, body) => paddle.webhooks.isSignatureValid(body, ask.secret, header(ask, "paddle-signature")),
   mercado_pago: (ask) => {
