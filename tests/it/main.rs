@@ -20,6 +20,8 @@ mod oracle;
 mod paging;
 mod postgres;
 mod random;
+mod receive;
+mod receive_sdks;
 mod report;
 mod report_publish;
 mod rules;

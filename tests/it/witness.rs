@@ -24,7 +24,7 @@
 
 mod emulator;
 mod proxy;
-mod venv;
+pub mod venv;
 
 use proxy::Proxy;
 use recon::store::{Access, Store};

@@ -4,7 +4,7 @@
 //! does not answer 401. Events have no id: the hash of the body is the key. Source: discord-api-docs
 //! `developers/events/webhook-events.mdx`, `developers/interactions/overview.mdx`.
 
-use crate::receive::body::{Field, Reading, event, hashed, object, rfc3339_us, text};
+use crate::receive::body::{Field, Reading, event, hashed, instant_us, object, object_text, text};
 use crate::receive::crypto::{check_age_s, is_ed25519, slot_of, timestamp, unhex};
 use crate::receive::verdict::{Refusal, Reply};
 use crate::receive::verify::Asked;
@@ -50,9 +50,12 @@ pub fn read(asked: &Asked<'_>) -> Result<Reading, Refusal> {
         (Some("1"), Some(inner)) => inner,
         _ => return Err(Refusal::Unsupported),
     };
-    let inner: Inner<'_> = crate::receive::body::object_text(inner.get())?;
+    let inner: Inner<'_> = object_text(inner.get())?;
     let event_type = text(inner.r#type).unwrap_or_default();
     let mut found = event(asked.settings, body, Some(hashed(body)), event_type)?;
-    found.created_us = rfc3339_us(inner.timestamp);
+    found.created_us = text(inner.timestamp).and_then(|time| {
+        // The documented example has no offset; it is taken as UTC.
+        instant_us(&time).or_else(|| instant_us(&format!("{time}Z")))
+    });
     Ok(Reading { events: vec![found], reply: Reply::NoContent })
 }

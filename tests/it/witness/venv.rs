@@ -45,7 +45,7 @@ fn python() -> &'static Path {
                     Err(error) => error.to_string(),
                 };
                 panic!(
-                    "the witness needs localstripe and the stripe SDK, and {program} {arguments:?} failed: {why}\n\
+                    "the witness needs localstripe and official SDKs, and {program} {arguments:?} failed: {why}\n\
                      hint: install python3 with its venv module (Debian: apt-get install python3-venv), let pip \
                      reach PyPI or a mirror (PIP_INDEX_URL), and run this test again; by hand: python3 -m venv {0} \
                      && {0}/bin/pip install -r {1} && cp {1} {2}",
