@@ -54,6 +54,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let settings = config::load_without_keys(config)?;
             commands::status::status(&settings, &args, recon::clock::now_us()).await
         }
+        Command::Serve => {
+            let needs = config::Needs { api_keys: false, webhook_secrets: true };
+            let settings = config::load_for(config, needs)?;
+            commands::serve::serve(&settings, asked_to_end(), &mut std::io::stdout()).await
+        }
         Command::Demo(args) => {
             let is_exact = commands::demo::demo(&args).await?;
             Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
@@ -78,6 +83,18 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
         }
     });
     commands::run::run(settings, &request).await
+}
+
+/// Resolves on Ctrl-C and on SIGTERM, which is how service managers ask.
+async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
 }
 
 /// Data on stdout, nothing else; a reader that closed the pipe has what it wanted.

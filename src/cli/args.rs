@@ -120,6 +120,13 @@ pub enum Command {
     /// failed are listed with why.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
     Status(StatusArgs),
+    /// Take webhook deliveries: verify, store, answer
+    ///
+    /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with webhook_secrets. An
+    /// answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
+    /// what was accepted is written.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon serve")]
+    Serve,
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod init;
 pub mod man;
 pub mod run;
+pub mod serve;
 pub mod status;
 
 pub use crate::report::Outcome;

@@ -1,5 +1,6 @@
 //! The endpoints of the receiver, from `[[provider]]`.
 
+use super::described::{hmac, paypal};
 use crate::config::{EndpointKind, EndpointSettings, Secret, Unusable};
 use crate::receive::{Scheme, Settings, check_secrets};
 use std::collections::BTreeMap;
@@ -62,6 +63,13 @@ pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, End
 }
 
 fn scheme(one: &EndpointSettings) -> Result<Scheme, Unusable> {
+    let is_described = matches!(one.kind, EndpointKind::PayPal | EndpointKind::Hmac);
+    if !is_described && !one.signature.is_empty() {
+        return Err(Unusable::new(
+            format!("[[provider]] {}: signature means nothing for {}", one.name, one.kind.as_str()),
+            "leave it out",
+        ));
+    }
     Ok(match one.kind {
         EndpointKind::Stripe => Scheme::Stripe,
         EndpointKind::GitHub => Scheme::GitHub,
@@ -76,6 +84,7 @@ fn scheme(one: &EndpointSettings) -> Result<Scheme, Unusable> {
         EndpointKind::Paddle => Scheme::Paddle,
         EndpointKind::Square => Scheme::Square,
         EndpointKind::StandardWebhooks => Scheme::StandardWebhooks,
-        EndpointKind::PayPal | EndpointKind::Hmac => todo!("wired with their settings"),
+        EndpointKind::PayPal => Scheme::PayPal(paypal(one)?),
+        EndpointKind::Hmac => Scheme::Hmac(hmac(one)?),
     })
 }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod connections;
+mod described;
 mod endpoint;
 mod intake;
 mod metrics;
