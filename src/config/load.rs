@@ -4,10 +4,10 @@
 use super::document::{Document, Section};
 use super::provider::read_providers;
 use super::unusable::{Unusable, suggestion};
-use super::values::{beside, parse_duration, parse_size, shown};
+use super::values::{beside, check_postgres_url, parse_duration, parse_size, shown};
 use super::{
     Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
-    Settings, Side,
+    Settings, Side, StoreUrl,
 };
 use crate::findings::Kind;
 use crate::record::{Status, parse_zone};
@@ -173,33 +173,65 @@ impl Context<'_> {
 
     /// Where a side is read: `store`, `none`, or a database.
     pub fn side(&self, section: &Section<'_>, key: &str) -> Result<Side, Unusable> {
-        let url = match section.raw(key).map(toml::Spanned::get_ref) {
-            None => return Ok(Side::Store),
-            Some(value) if value.is_table() => self.secret_value(section, key, value)?.reveal().to_owned(),
-            Some(_) => section.text(key)?.unwrap_or_default().trim().to_owned(),
-        };
-        match url.as_str() {
-            "store" => return Ok(Side::Store),
-            "none" => return Ok(Side::Absent),
-            _ => {}
+        let Some(url) = self.url(section, key)? else { return Ok(Side::Store) };
+        match url.text.as_str() {
+            "store" => Ok(Side::Store),
+            "none" => Ok(Side::Absent),
+            _ => {
+                const HINT: &str = "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables";
+                Ok(Side::Database(Secret::new(self.database(section, key, &url, HINT)?)))
+            }
         }
-        let path = self.sqlite_path(section, key, &url)?;
-        Ok(Side::Database(Secret::new(path)))
     }
 
-    /// `sqlite:PATH` with the path made relative to the configuration file.
-    fn sqlite_path(&self, section: &Section<'_>, key: &str, url: &str) -> Result<String, Unusable> {
-        // The URL may hold a password, so only its scheme is ever shown.
-        let Some((scheme, path)) = url.split_once(':') else {
-            return Err(section.bad(key, "is no database URL", "write it as sqlite:books.db, or \"store\""));
-        };
-        if !scheme.eq_ignore_ascii_case("sqlite") {
-            return Err(section.bad(
-                key,
-                &format!("has the scheme {}, and this release reads sqlite: only", shown(scheme)),
-                "write it as sqlite:books.db, or \"store\" for recon's own tables",
-            ));
+    /// A URL as it stands in the file, or where the file says to read it.
+    fn url(&self, section: &Section<'_>, key: &str) -> Result<Option<Url>, Unusable> {
+        let Some(value) = section.raw(key).map(toml::Spanned::get_ref) else { return Ok(None) };
+        if value.is_table() {
+            let text = self.secret_value(section, key, value)?.reveal().to_owned();
+            return Ok(Some(Url { text, is_secret: true }));
         }
+        let text = section.text(key)?.unwrap_or_default().trim().to_owned();
+        Ok(Some(Url { text, is_secret: false }))
+    }
+
+    /// `sqlite:PATH` with the path made relative to the configuration file, or a `postgres://` URL.
+    fn database(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        url: &Url,
+        hint: &'static str,
+    ) -> Result<String, Unusable> {
+        // The URL may hold a password, so only its scheme is ever shown.
+        let Some((scheme, rest)) = url.text.split_once(':') else {
+            return Err(section.bad(key, "is no database URL", hint));
+        };
+        match scheme.to_ascii_lowercase().as_str() {
+            "sqlite" => self.sqlite_path(section, key, rest),
+            "postgres" | "postgresql" => {
+                let text = format!("postgres:{rest}");
+                check_postgres_url(&text, url.is_secret).map_err(|why| {
+                    section.bad(
+                        key,
+                        why,
+                        "write it as postgres://user@host/database; one with a password is read from \
+                         { env = \"NAME\" } or { file = \"PATH\" }, or the password alone from PGPASSFILE",
+                    )
+                })?;
+                Ok(text)
+            }
+            _ => {
+                let why = format!(
+                    "has the scheme {}, and this release reads sqlite: and postgres: only",
+                    shown(scheme)
+                );
+                Err(section.bad(key, &why, hint))
+            }
+        }
+    }
+
+    fn sqlite_path(&self, section: &Section<'_>, key: &str, path: &str) -> Result<String, Unusable> {
         let path = path.strip_prefix("//").unwrap_or(path);
         if path.is_empty() || path.contains(['?', '#', '%']) {
             return Err(section.bad(key, "must be sqlite: and a plain path", ""));
@@ -209,6 +241,12 @@ impl Context<'_> {
         }
         Ok(format!("sqlite:{}", beside(&self.folder, path).display()))
     }
+}
+
+/// A URL and whether it was read from outside of the configuration file.
+struct Url {
+    text: String,
+    is_secret: bool,
 }
 
 enum SecretSource<'a> {
@@ -250,9 +288,12 @@ pub(super) fn duration(section: &Section<'_>, key: &str, default: &str) -> Resul
     parse_duration(text).map_err(|why| section.bad(key, &format!("cannot be read: {why}"), ""))
 }
 
-fn read_store(root: &Section<'_>, context: &Context<'_>) -> Result<String, Unusable> {
+fn read_store(root: &Section<'_>, context: &Context<'_>) -> Result<StoreUrl, Unusable> {
+    const HINT: &str = "write it as sqlite:recon.db or postgres://host/database";
     let section = root.section("store", &["url"])?;
-    context.sqlite_path(&section, "url", section.text("url")?.unwrap_or("sqlite:recon.db"))
+    let default = || Url { text: "sqlite:recon.db".to_owned(), is_secret: false };
+    let url = context.url(&section, "url")?.unwrap_or_else(default);
+    Ok(context.database(&section, "url", &url, HINT)?.into())
 }
 
 fn read_report(root: &Section<'_>, context: &Context<'_>) -> Result<ReportSettings, Unusable> {

@@ -15,6 +15,7 @@ use crate::record::{EffectKind, Scope, Status};
 use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -42,11 +43,36 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The URL of recon's own store. It may hold a password, so its `Debug` never shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(String);
+
+impl From<String> for StoreUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+/// For the calls that open the store.
+impl Deref for StoreUrl {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[store url]")
+    }
+}
+
 /// Every setting, checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The store's URL, `sqlite:PATH`; relative paths are beside the configuration file.
-    pub store_url: String,
+    /// The store's URL, `sqlite:PATH` or `postgres://…`; relative paths are beside the configuration file.
+    pub store_url: StoreUrl,
     /// `[report]`.
     pub report: ReportSettings,
     /// `[[provider]]`, at least one.

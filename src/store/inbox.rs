@@ -1,5 +1,6 @@
 //! The inbox, as far as replays touch it.
 
+use super::Database;
 use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::scope;
 use crate::record::{EventKey, sha256_hex};
@@ -28,7 +29,7 @@ pub async fn known(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result
     const SQL: &str = include_str!("../../queries/store/inbox_known.sql");
     let mut known = BTreeSet::new();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -52,7 +53,7 @@ pub async fn listed(
     const SQL: &str = include_str!("../../queries/store/provider_events.sql");
     let mut listed = BTreeMap::new();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
             query = query.bind("events").bind(&**event_id);
@@ -93,7 +94,7 @@ pub async fn insert_replays(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_replay_insert.sql");
     for chunk in replays.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for Replay { key, event, status, reason } in chunk {
             let scope = &key.scope;
             query =
@@ -113,7 +114,7 @@ pub async fn insert_replays(
 pub async fn mark_applied(connection: &mut AnyConnection, keys: &[&EventKey], reason: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_mark_applied.sql");
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(reason);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(reason);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }

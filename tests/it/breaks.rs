@@ -14,8 +14,8 @@ fn own_books(stage: &Stage, effects: &str) {
     }
     let text = std::fs::read_to_string(ours.join("effects.sql")).unwrap();
     std::fs::write(queries.join("effects.sql"), effects.replace("{ours}", text.trim())).unwrap();
-    let local = "[local]\nurl = \"sqlite:recon.db\"\n[corrections]";
-    stage.configure("[corrections]", local);
+    let local = format!("[local]\nurl = \"{}\"\n[corrections]", stage.url());
+    stage.configure("[corrections]", &local);
 }
 
 /// Two bookings of one second whose statement gives them one id differ in no column.

@@ -1,6 +1,7 @@
 //! A store in a temporary folder, and what the tests look at in it.
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
+use crate::postgres::Place;
 use recon::apply::{Aliases, Answer, Effect, apply_once};
 use recon::commands::apply::{Fetched, Tally, Work, carry_out};
 use recon::config::{
@@ -28,6 +29,7 @@ pub struct Books {
     pub store: Store,
     pub url: String,
     pub dir: tempfile::TempDir,
+    _place: Place,
 }
 
 pub fn scope() -> Scope {
@@ -103,9 +105,10 @@ pub fn no_fetch(_: Scope, _: String) -> std::future::Ready<anyhow::Result<Option
 impl Books {
     pub async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("recon.db").display());
+        let place = Place::new(Place::asked_for(), dir.path());
+        let url = place.url();
         let store = Store::open(&url, Access::ReadWrite).await.unwrap();
-        let books = Self { store, url, dir };
+        let books = Self { store, url, dir, _place: place };
         books.start_run(RUN_ID, RUN_STARTED_US).await;
         books
     }
@@ -221,7 +224,7 @@ impl Books {
 
     pub fn settings(&self) -> Settings {
         Settings {
-            store_url: self.url.clone(),
+            store_url: self.url.clone().into(),
             report: ReportSettings {
                 dir: self.dir.path().join("out"),
                 time_zone: chrono_tz::Tz::UTC,

@@ -4,7 +4,7 @@ use super::books::*;
 use recon::apply::{Aliases, Answer, Request, apply_batch, apply_once};
 use recon::record::{EffectKey, EffectKind};
 
-const NET: &str = "select coalesce(sum(amount_minor), 0) from ledger_entry";
+const NET: &str = "select cast(coalesce(sum(amount_minor), 0) as bigint) from ledger_entry";
 const ENTRIES: &str = "select count(*) from ledger_entry";
 const EVENTS: &str = "select count(*) from applied_event";
 
@@ -191,7 +191,8 @@ async fn live_replay_and_backfill_in_any_order_give_one_effect() {
             }
         }
         books.book(&[], &effect(EffectKind::Credit, &object_id, 500)).await;
-        let sql = "select coalesce(sum(amount_minor), 0) from ledger_entry where object_id = $1";
+        let sql =
+            "select cast(coalesce(sum(amount_minor), 0) as bigint) from ledger_entry where object_id = $1";
         let row = sqlx::query(sql).bind(&*object_id).fetch_one(books.store.pool()).await.unwrap();
         assert_eq!(sqlx::Row::get::<i64, _>(&row, 0), 500, "seed {seed}");
     }

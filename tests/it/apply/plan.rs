@@ -104,7 +104,7 @@ async fn a_duplicate_is_compensated_and_nothing_is_updated() {
     assert_eq!(books.carry_out(&rows).await.count(RowOutcome::Applied), 1);
     let entry = "select effect_key || ' ' || amount_minor || ' ' || corrects_entry_id || ' ' || object_id from ledger_entry where amount_minor < 0";
     assert_eq!(books.text(entry).await, "reverse:b -500 b ch_1");
-    assert_eq!(books.number("select sum(amount_minor) from ledger_entry").await, 500);
+    assert_eq!(books.number("select cast(sum(amount_minor) as bigint) from ledger_entry").await, 500);
     assert_eq!(books.number("select count(*) from ledger_entry where effect_key like 'import:%'").await, 2);
 }
 
@@ -140,7 +140,7 @@ async fn an_effect_that_came_since_is_left_alone() {
     assert_eq!(tally.count(RowOutcome::StateMoved), 1);
     assert_eq!(tally.count(RowOutcome::Conflicts), 1);
     assert_eq!(tally.count(RowOutcome::Adopted), 1, "booked under the payment's id since the run began");
-    assert_eq!(books.number("select sum(amount_minor) from ledger_entry").await, 1_499);
+    assert_eq!(books.number("select cast(sum(amount_minor) as bigint) from ledger_entry").await, 1_499);
 }
 
 #[tokio::test]
@@ -214,11 +214,18 @@ async fn a_status_that_came_right_or_cannot_step_is_left_alone() {
     books.state("pi_1", Status::Refunded, 1, "worker").await;
     books.state("pi_2", Status::DisputeLost, 1, "worker").await;
     let rows = books.plan(RUN_ID, &[stale("pi_1", Status::Refunded), stale("pi_2", Status::Paid)]).await;
-    let before = books.text("select group_concat(status || updated_at_us) from object_state").await;
+    let before = books
+        .text("select min(status || updated_at_us) || max(status || updated_at_us) from object_state")
+        .await;
     assert_eq!(set_state(&books, &rows[1..], Status::Paid).await, RowOutcome::StateMoved);
     books.execute("update object_state set refunded_minor = 9").await;
     assert_eq!(set_state(&books, &rows[..1], Status::Refunded).await, RowOutcome::StateMoved);
-    assert_eq!(books.text("select group_concat(status || updated_at_us) from object_state").await, before);
+    assert_eq!(
+        books
+            .text("select min(status || updated_at_us) || max(status || updated_at_us) from object_state")
+            .await,
+        before
+    );
 }
 
 #[tokio::test]
@@ -306,7 +313,7 @@ async fn auto_carries_out_only_the_kinds_that_are_allowed() {
     let rows = books.plan(RUN_ID, &[missed("ch_2", 500), duplicate(&books).await]).await;
     let tally = apply_auto(books.work(), &books.settings(), &rows, &no_fetch).await.unwrap();
     assert_eq!(tally.count(RowOutcome::Applied), 1);
-    assert_eq!(books.number("select sum(amount_minor) from ledger_entry").await, 1_500);
+    assert_eq!(books.number("select cast(sum(amount_minor) as bigint) from ledger_entry").await, 1_500);
 }
 
 #[tokio::test]
