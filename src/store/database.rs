@@ -33,9 +33,10 @@ impl Database {
 /// user, a password or a parameter. What cannot be told apart for certain is left out.
 #[must_use]
 pub fn shown_url(url: &str) -> String {
-    let Some((_, rest)) = url.split_once("://") else {
-        return url.strip_prefix("sqlite:").unwrap_or("the database").to_owned();
-    };
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        return path.to_owned();
+    }
+    let Some((_, rest)) = url.split_once("://") else { return "the database".to_owned() };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let tail = &rest[authority.len()..];
     if tail.contains('@') {
