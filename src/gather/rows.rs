@@ -194,8 +194,16 @@ fn whole(bytes: &[u8]) -> Option<i64> {
 }
 
 fn uuid(bytes: &[u8]) -> String {
-    let dash = |index: usize| if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-    bytes.iter().enumerate().map(|(index, byte)| format!("{}{byte:02x}", dash(index))).collect()
+    let mut text = String::with_capacity(36);
+    for (index, byte) in bytes.iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for nibble in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(u32::from(nibble), 16).unwrap_or('0'));
+        }
+    }
+    text
 }
 
 /// The digits of a `numeric`: groups of four decimal digits, the first of which has the weight
