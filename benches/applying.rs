@@ -1,5 +1,6 @@
 //! Applying 100,000 corrections on an SQLite file: batched, applied already, and one transaction per
-//! correction beside it. Run with `cargo bench --bench applying`.
+//! correction beside it. Run with `cargo bench --bench applying`; `RECON_BENCH_POSTGRES=postgres://…` names an
+//! empty database on which the door is measured, too.
 //!
 //! A plan's rows are read again, go through the door (event key and ledger entry) and into the history
 //! of corrections; a missed event is also filed in the inbox, with a body of 1 KB. The store's settings are those of production (WAL, `synchronous = full`), on the temporary folder.
@@ -12,7 +13,7 @@ use recon::findings::{Action, Finding, Kind, Severity};
 use recon::gather::{ExpectedEffect, Standing};
 use recon::record::{EffectKey, EffectKind, EventKey, Scope, Window};
 use recon::store::runs::{self, Run, RunOutcome};
-use recon::store::{Access, Store, plans};
+use recon::store::{Access, Store, plans, shown_url};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -51,14 +52,31 @@ async fn bench() -> Result<()> {
     store.close().await;
 
     let store = new_store(&dir, "single.db").await?;
+    print_rate("door, one transaction each", SINGLE, one_by_one(&store, &requests[..SINGLE]).await?);
+    if let Ok(url) = std::env::var("RECON_BENCH_POSTGRES") {
+        on_postgres(&url, &requests).await?;
+    }
+    Ok(())
+}
+
+async fn on_postgres(url: &str, requests: &[Request]) -> Result<()> {
+    let store = Store::open(url, Access::ReadWrite).await?;
+    println!("on PostgreSQL, {}", shown_url(url));
+    let (single, batched) = requests.split_at(SINGLE);
+    print_rate("door, batched", batched.len(), through_the_door(&store, batched).await?);
+    print_rate("door, all applied already", batched.len(), through_the_door(&store, batched).await?);
+    print_rate("door, one transaction each", SINGLE, one_by_one(&store, single).await?);
+    Ok(())
+}
+
+async fn one_by_one(store: &Store, requests: &[Request]) -> Result<Duration> {
     let started = Instant::now();
-    for request in &requests[..SINGLE] {
+    for request in requests {
         let mut tx = store.begin_write().await?;
         apply_once(&mut tx, &request.events, &request.key, &request.effect).await?;
         tx.commit().await?;
     }
-    print_rate("door, one transaction each", SINGLE, started.elapsed());
-    Ok(())
+    Ok(started.elapsed())
 }
 
 fn print_rate(what: &str, count: usize, took: Duration) {

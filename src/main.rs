@@ -174,6 +174,10 @@ fn store_hint(error: &anyhow::Error) -> Option<&'static str> {
             _ if text.contains("readonly database") => {
                 Some("let this user write the store's file and its folder")
             }
+            // PostgreSQL's own words.
+            _ if text.contains("permission denied for ") => {
+                Some("grant the role of the store's URL select, insert, update and delete on recon's tables")
+            }
             _ if text.contains("database or disk is full") || text.contains("disk I/O error") => {
                 Some("make room where the store lies; the same command goes on from here")
             }

@@ -1,5 +1,5 @@
 -- Claims due events and books their next attempt in the same commit, so that an error, a crash and a kill
--- take one path. Relies on the write lock; `inbox_claim_postgres.sql` is its twin for concurrent claims. The
+-- take one path. Relies on the write lock; `postgres/inbox_claim.sql` is its twin for concurrent claims. The
 -- delay is by attempts made: $1 to $5 are the next times after 1, 2, 3, 4 and more attempts. A parked event
 -- does not use up attempts. Zero rows: nothing is due.
 update inbox_event

@@ -122,8 +122,8 @@ pub enum Command {
     Status(StatusArgs),
     /// Take webhook deliveries: verify, store, answer
     ///
-    /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with webhook_secrets. An
-    /// answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
+    /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with `webhook_secrets`.
+    /// An answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
     /// what was accepted is written.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon serve")]
     Serve,

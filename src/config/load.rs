@@ -1,21 +1,22 @@
 //! From the text of `recon.toml` to [`Settings`]. Every setting has a default except a provider's
 //! name and key; a setting that is not known, or a secret written out, stops here.
 
+use super::context::{Context, Url};
 use super::document::{Document, Section};
 use super::provider::read_providers;
 use super::receive::{read_notify, read_outbox, read_receive, read_work};
 use super::unusable::{Unusable, suggestion};
-use super::values::{beside, parse_base_url, parse_duration, parse_size, shown};
+use super::values::{beside, parse_duration, parse_size, shown};
 use super::{
-    Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
-    Settings, Side,
+    Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings,
+    Settings, StoreUrl,
 };
 use crate::findings::Kind;
 use crate::record::{Status, parse_zone};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// The configuration file's name.
 pub const FILE_NAME: &str = "recon.toml";
@@ -145,177 +146,18 @@ fn folder_of(path: &Path) -> PathBuf {
     folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// What reading a value may need besides the value.
-pub(super) struct Context<'a> {
-    folder: PathBuf,
-    environment: Environment<'a>,
-    needs: Needs,
-}
-
-impl Context<'_> {
-    /// A provider's key: `{ env = "NAME" }` or `{ file = "PATH" }`, never the key itself.
-    pub fn secret(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
-        let Some(value) = section.raw(key) else { return Ok(None) };
-        if !self.needs.api_keys {
-            secret_source(section, key, value.get_ref())?;
-            return Ok(Some(Secret::new(String::new())));
-        }
-        self.secret_value(section, key, value.get_ref()).map(Some)
-    }
-
-    /// The secrets that sign an endpoint's deliveries.
-    pub fn secrets(&self, section: &Section<'_>, key: &str) -> Result<Vec<Secret>, Unusable> {
-        let mut secrets = Vec::new();
-        for item in section.items(key)?.unwrap_or_default() {
-            if self.needs.webhook_secrets {
-                secrets.push(self.secret_value(section, key, item.get_ref())?);
-            } else {
-                secret_source(section, key, item.get_ref())?;
-            }
-        }
-        Ok(secrets)
-    }
-
-    /// A URL that may hold a secret: as text, or where a secret stands. It is read whatever is needed.
-    pub fn url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
-        let url = match section.raw(key).map(toml::Spanned::get_ref) {
-            None => return Ok(None),
-            Some(value) if value.is_table() => self.secret_value(section, key, value)?,
-            Some(_) => Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()),
-        };
-        parse_base_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
-        Ok(Some(url))
-    }
-
-    /// Relative paths are beside the configuration file.
-    pub fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn secret_value(
-        &self,
-        section: &Section<'_>,
-        key: &str,
-        value: &DeValue<'_>,
-    ) -> Result<Secret, Unusable> {
-        let text = match secret_source(section, key, value)? {
-            SecretSource::Env(name) => (self.environment)(name).ok_or_else(|| {
-                section.bad(
-                    key,
-                    &format!("needs the environment variable {name}, which is not set"),
-                    format!(
-                        "`export {name}=…` in this shell; cron starts with a bare environment, so there set it \
-                         in the crontab or use {{ file = \"…\" }}"
-                    ),
-                )
-            })?,
-            SecretSource::File(name) => {
-                let path = beside(&self.folder, name);
-                std::fs::read_to_string(&path).map_err(|error| {
-                    section.bad(
-                        key,
-                        &format!("cannot be read from {}: {error}", path.display()),
-                        "put the key alone into that file, readable by the user that runs recon",
-                    )
-                })?
-            }
-        };
-        let text = text.trim();
-        if text.is_empty() {
-            let place = match secret_source(section, key, value)? {
-                SecretSource::Env(name) => format!("the environment variable {name} is set to nothing"),
-                SecretSource::File(name) => format!("the file {name} is empty"),
-            };
-            return Err(section.bad(
-                key,
-                "is empty where the configuration says to read it",
-                format!("{place}: give the key there"),
-            ));
-        }
-        if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-            return Err(section.bad(
-                key,
-                "holds spaces or line breaks where it is read",
-                "give one line, the key alone, without quotes or a name before it",
-            ));
-        }
-        Ok(Secret::new(text.to_owned()))
-    }
-
-    /// Where a side is read: `store`, `none`, or a database.
-    pub fn side(&self, section: &Section<'_>, key: &str) -> Result<Side, Unusable> {
-        let url = match section.raw(key).map(toml::Spanned::get_ref) {
-            None => return Ok(Side::Store),
-            Some(value) if value.is_table() => self.secret_value(section, key, value)?.reveal().to_owned(),
-            Some(_) => section.text(key)?.unwrap_or_default().trim().to_owned(),
-        };
-        match url.as_str() {
-            "store" => return Ok(Side::Store),
-            "none" => return Ok(Side::Absent),
-            _ => {}
-        }
-        let path = self.sqlite_path(section, key, &url)?;
-        Ok(Side::Database(Secret::new(path)))
-    }
-
-    /// `sqlite:PATH` with the path made relative to the configuration file.
-    fn sqlite_path(&self, section: &Section<'_>, key: &str, url: &str) -> Result<String, Unusable> {
-        // The URL may hold a password, so only its scheme is ever shown.
-        let Some((scheme, path)) = url.split_once(':') else {
-            return Err(section.bad(key, "is no database URL", "write it as sqlite:books.db, or \"store\""));
-        };
-        if !scheme.eq_ignore_ascii_case("sqlite") {
-            return Err(section.bad(
-                key,
-                &format!("has the scheme {}, and this release reads sqlite: only", shown(scheme)),
-                "write it as sqlite:books.db, or \"store\" for recon's own tables",
-            ));
-        }
-        let path = path.strip_prefix("//").unwrap_or(path);
-        if path.is_empty() || path.contains(['?', '#', '%']) {
-            return Err(section.bad(key, "must be sqlite: and a plain path", ""));
-        }
-        if path == ":memory:" {
-            return Err(section.bad(key, "must be a file; one in memory is gone after the run", ""));
-        }
-        Ok(format!("sqlite:{}", beside(&self.folder, path).display()))
-    }
-}
-
-enum SecretSource<'a> {
-    Env(&'a str),
-    File(&'a str),
-}
-
-/// Reads the form of a secret without reading the secret.
-fn secret_source<'a>(
-    section: &Section<'_>,
-    key: &str,
-    value: &'a DeValue<'a>,
-) -> Result<SecretSource<'a>, Unusable> {
-    const HINT: &str = "write { env = \"NAME\" } or { file = \"PATH\" }; secrets stay out of the file";
-    let Some(table) = value.as_table() else {
-        let why =
-            if value.is_str() { "holds a secret written out, which is refused" } else { "is no secret" };
-        return Err(section.bad(key, why, HINT));
-    };
-    let mut entries = table.iter().map(|(name, value)| (name.get_ref().as_ref(), value.get_ref().as_str()));
-    match (entries.next(), entries.next()) {
-        (Some(("env", Some(name))), None) if !name.is_empty() => Ok(SecretSource::Env(name)),
-        (Some(("file", Some(name))), None) if !name.is_empty() => Ok(SecretSource::File(name)),
-        _ => Err(section.bad(key, "must be exactly one of env and file", HINT)),
-    }
-}
-
 /// A duration setting.
 pub(super) fn duration(section: &Section<'_>, key: &str, default: &str) -> Result<Duration, Unusable> {
     let text = section.text(key)?.unwrap_or(default);
     parse_duration(text).map_err(|why| section.bad(key, &format!("cannot be read: {why}"), ""))
 }
 
-fn read_store(root: &Section<'_>, context: &Context<'_>) -> Result<String, Unusable> {
+fn read_store(root: &Section<'_>, context: &Context<'_>) -> Result<StoreUrl, Unusable> {
+    const HINT: &str = "write it as sqlite:recon.db or postgres://host/database";
     let section = root.section("store", &["url"])?;
-    context.sqlite_path(&section, "url", section.text("url")?.unwrap_or("sqlite:recon.db"))
+    let default = || Url { text: "sqlite:recon.db".to_owned(), is_secret: false };
+    let url = context.url(&section, "url")?.unwrap_or_else(default);
+    Ok(context.database(&section, "url", &url, HINT)?.into())
 }
 
 fn read_report(root: &Section<'_>, context: &Context<'_>) -> Result<ReportSettings, Unusable> {

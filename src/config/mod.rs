@@ -1,5 +1,6 @@
 //! Settings: `recon.toml` read, checked and typed. Nothing downstream sees raw configuration.
 
+mod context;
 mod document;
 mod load;
 mod provider;
@@ -17,6 +18,7 @@ use chrono_tz::Tz;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,11 +46,36 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// The URL of recon's own store. It may hold a password, so its `Debug` never shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct StoreUrl(String);
+
+impl From<String> for StoreUrl {
+    fn from(url: String) -> Self {
+        Self(url)
+    }
+}
+
+/// For the calls that open the store.
+impl Deref for StoreUrl {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[store url]")
+    }
+}
+
 /// Every setting, checked.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The store's URL, `sqlite:PATH`; relative paths are beside the configuration file.
-    pub store_url: String,
+    /// The store's URL, `sqlite:PATH` or `postgres://…`; relative paths are beside the configuration file.
+    pub store_url: StoreUrl,
     /// `[report]`.
     pub report: ReportSettings,
     /// The `[[provider]]` tables whose lists a run reads.

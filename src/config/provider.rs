@@ -1,7 +1,8 @@
 //! `[[provider]]`: one table for each provider account pool.
 
+use super::context::Context;
 use super::document::Section;
-use super::load::{Context, duration};
+use super::load::duration;
 use super::unusable::{Unusable, suggestion};
 use super::values::{parse_base_url, shown};
 use super::{Accounts, EndpointKind, EndpointSettings, ProviderSettings};
@@ -69,7 +70,7 @@ pub(super) fn read_providers(
 }
 
 fn read_endpoint(section: &Section<'_>, context: &Context<'_>) -> Result<EndpointSettings, Unusable> {
-    const TOLERANCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+    const TOLERANCE_MAX: Duration = Duration::from_hours(24);
     let word = section.text("kind")?.unwrap_or("stripe");
     let kind = EndpointKind::ALL.into_iter().find(|kind| kind.as_str() == word).ok_or_else(|| {
         let known = EndpointKind::ALL.map(EndpointKind::as_str);

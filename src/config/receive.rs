@@ -1,7 +1,8 @@
 //! `[receive]`, `[work]`, `[outbox]` and `[notify]`: the path that live events take.
 
+use super::context::Context;
 use super::document::Section;
-use super::load::{Context, duration};
+use super::load::duration;
 use super::unusable::Unusable;
 use super::values::{beside, parse_size};
 use super::{NotifySettings, OutboxSettings, ReceiveSettings, WorkSettings};
@@ -30,7 +31,7 @@ pub(super) fn read_receive(root: &Section<'_>, context: &Context<'_>) -> Result<
     }
     let waiting = section.integer("waiting_max", 1, WAITING_MAX)?.unwrap_or(2_000);
     let timeout = duration(&section, "timeout", "2s")?;
-    if timeout.is_zero() || timeout > Duration::from_secs(60) {
+    if timeout.is_zero() || timeout > Duration::from_mins(1) {
         return Err(section.bad(
             "timeout",
             "must be between 1s and 60s",
@@ -71,7 +72,7 @@ pub(super) fn read_outbox(root: &Section<'_>, context: &Context<'_>) -> Result<O
     let section = root.section("outbox", &["url", "attempts_max", "retry_delay", "timeout"])?;
     let attempts = section.integer("attempts_max", 1, 50)?.unwrap_or(8);
     Ok(OutboxSettings {
-        url: context.url(&section, "url")?,
+        url: context.called_url(&section, "url")?,
         attempts_max: attempts,
         retry_delay: duration(&section, "retry_delay", "10s")?,
         timeout: duration(&section, "timeout", "10s")?,
@@ -83,7 +84,7 @@ pub(super) fn read_notify(root: &Section<'_>, context: &Context<'_>) -> Result<N
     let section = root.section("notify", &["url", "waiting_age", "duplicates_per_hour"])?;
     let duplicates = section.integer("duplicates_per_hour", 1, i64::MAX)?.unwrap_or(100);
     Ok(NotifySettings {
-        url: context.url(&section, "url")?,
+        url: context.called_url(&section, "url")?,
         waiting_age: duration(&section, "waiting_age", "15m")?,
         duplicates_per_hour: u64::try_from(duplicates).unwrap_or(u64::MAX),
     })

@@ -90,6 +90,40 @@ pub fn parse_base_url(text: &str) -> Result<String, String> {
     Ok(url.to_owned())
 }
 
+/// Checks the URL of a PostgreSQL database, `postgres://[user[:password]@]host[:port]/database[?…]`; the
+/// host may be given as `?host=/folder/of/the/socket`. `may_hold_password` is false for a URL that stands
+/// in the configuration file itself.
+///
+/// # Errors
+/// What is wrong with it. The URL itself is not repeated: it may hold a secret.
+pub fn check_postgres_url(url: &str, may_hold_password: bool) -> Result<(), &'static str> {
+    let rest = url.split_once("://").map(|(_, rest)| rest).ok_or("must begin with postgres://")?;
+    if rest.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+        return Err("must not hold spaces or line breaks");
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let tail = &rest[authority.len()..];
+    if tail.contains('@') || tail.contains('#') || authority.matches('@').count() > 1 {
+        return Err(
+            "holds a user or password with letters that must be escaped: `/` is %2F, `@` is %40, `#` is %23",
+        );
+    }
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let has_password = user.contains(':') || query.split('&').any(|pair| pair.starts_with("password="));
+    if has_password && !may_hold_password {
+        return Err("holds a password written out, which is refused");
+    }
+    let names = |name: &str| query.split('&').any(|pair| pair.starts_with(name));
+    if host.is_empty() && !names("host=") && !names("hostaddr=") {
+        return Err("names no host");
+    }
+    if path.trim_matches('/').is_empty() && !names("dbname=") {
+        return Err("names no database");
+    }
+    Ok(())
+}
+
 /// A path of the configuration file: relative ones are beside the file.
 #[must_use]
 pub fn beside(folder: &Path, path: &str) -> PathBuf {
@@ -136,6 +170,24 @@ mod tests {
         for text in ["", "MiB", "1.5GiB", "-1", "256Mi", "99999999999GiB"] {
             assert!(parse_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn c82_postgres_urls_and_their_passwords() {
+        let refused = |url: &str| check_postgres_url(url, false).unwrap_err();
+        assert_eq!(
+            check_postgres_url("postgres://recon@db.internal:5432/books?sslmode=verify-full", false),
+            Ok(())
+        );
+        assert_eq!(check_postgres_url("postgresql:///books?host=/var/run/postgresql", false), Ok(()));
+        assert_eq!(check_postgres_url("postgres://recon:hunter2@db/books", true), Ok(()));
+        assert!(refused("postgres://recon:hunter2@db/books").contains("refused"));
+        assert!(refused("postgres://db/books?password=hunter2").contains("refused"));
+        assert!(refused("postgres://recon:a@b@db/books").contains("escaped"));
+        assert!(refused("postgres://recon:a/b@db/books").contains("escaped"));
+        assert!(refused("postgres:///books").contains("host"));
+        assert!(refused("postgres://db").contains("database"));
+        assert!(refused("postgres:db").contains("postgres://"));
     }
 
     #[test]

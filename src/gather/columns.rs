@@ -1,10 +1,10 @@
 //! The columns of a team's statement, found by name, and the reading of one row of them. Every error
 //! names the file, the row's own id and the column.
 
+use super::rows::{Cell, TeamRow};
 use crate::config::{Unusable, nearest};
 use crate::record::{Scope, minor_from_decimal};
-use sqlx::sqlite::SqliteRow;
-use sqlx::{Column, Row, TypeInfo, ValueRef};
+use sqlx::Column;
 use std::collections::BTreeMap;
 
 /// Instants before 1973 are seconds or milliseconds that were taken for microseconds.
@@ -70,24 +70,15 @@ impl Columns {
         Ok(Self { file: file.to_owned(), row_id: contract.row_id, index })
     }
 
-    pub fn row<'a>(&'a self, row: &'a SqliteRow, number: u64) -> RowReader<'a> {
+    pub fn row<'a>(&'a self, row: &'a TeamRow, number: u64) -> RowReader<'a> {
         RowReader { columns: self, row, number }
     }
-}
-
-/// A value as the database holds it.
-enum Cell<'a> {
-    Null,
-    Integer(i64),
-    Text(&'a str),
-    Real,
-    Blob,
 }
 
 /// Reads one row.
 pub(super) struct RowReader<'a> {
     columns: &'a Columns,
-    row: &'a SqliteRow,
+    row: &'a TeamRow,
     /// Counted from 1 in the order of the statement.
     number: u64,
 }
@@ -95,23 +86,7 @@ pub(super) struct RowReader<'a> {
 impl RowReader<'_> {
     fn cell(&self, name: &str) -> Result<Option<Cell<'_>>, Unusable> {
         let Some(place) = self.columns.index.get(name) else { return Ok(None) };
-        let unreadable = |_| self.bad(name, "cannot be read", "");
-        let value = self.row.try_get_raw(*place).map_err(unreadable)?;
-        if value.is_null() {
-            return Ok(Some(Cell::Null));
-        }
-        let type_info = value.type_info();
-        let cell = match type_info.name() {
-            "INTEGER" => Cell::Integer(self.row.try_get_unchecked(*place).map_err(unreadable)?),
-            "TEXT" => Cell::Text(
-                self.row
-                    .try_get_unchecked(*place)
-                    .map_err(|_| self.bad(name, "is no valid UTF-8 text", ""))?,
-            ),
-            "REAL" => Cell::Real,
-            _ => Cell::Blob,
-        };
-        Ok(Some(cell))
+        self.row.cell(*place).map(Some).map_err(|why| self.bad(name, why, ""))
     }
 
     /// An error about one column of this row.
@@ -128,7 +103,11 @@ impl RowReader<'_> {
 
     fn row_id(&self) -> Option<String> {
         let place = *self.columns.index.get(self.columns.row_id)?;
-        let text = self.row.try_get_unchecked::<Option<String>, _>(place).ok().flatten()?;
+        let text = match self.row.cell(place).ok()? {
+            Cell::Text(text) => text.into_owned(),
+            Cell::Integer(number) => number.to_string(),
+            _ => return None,
+        };
         (!text.is_empty()).then(|| text.chars().filter(|letter| !letter.is_control()).take(80).collect())
     }
 
@@ -146,9 +125,9 @@ impl RowReader<'_> {
     pub fn text(&self, name: &str) -> Result<String, Unusable> {
         match self.cell(name)? {
             None | Some(Cell::Null) => Ok(String::new()),
-            Some(Cell::Text(text)) => Ok(text.to_owned()),
+            Some(Cell::Text(text)) => Ok(text.into_owned()),
             Some(Cell::Integer(number)) => Ok(number.to_string()),
-            Some(Cell::Real | Cell::Blob) => {
+            Some(Cell::Real | Cell::Time | Cell::Blob) => {
                 Err(self.bad(name, "must be a text", "cast it to text in the select"))
             }
         }
@@ -179,6 +158,11 @@ impl RowReader<'_> {
                 Ok(number) => Ok(Some(number)),
                 Err(_) => Err(self.bad(name, "must be a whole number", "")),
             },
+            Some(Cell::Time) => Err(self.bad(
+                name,
+                "must be a whole number, and is a date",
+                "write `cast(extract(epoch from …) * 1000000 as bigint)` in the select",
+            )),
             Some(Cell::Real | Cell::Blob) => Err(self.bad(
                 name,
                 "must be a whole number, and is not",
@@ -206,7 +190,7 @@ impl RowReader<'_> {
             return self.within_bound("amount_minor", minor);
         }
         let text = match self.cell("amount")? {
-            Some(Cell::Text(text)) => text.to_owned(),
+            Some(Cell::Text(text)) => text.into_owned(),
             // A whole number is exact: a numeric column turns '20.00' into 20.
             Some(Cell::Integer(units)) => units.to_string(),
             Some(Cell::Real) => {
@@ -216,7 +200,7 @@ impl RowReader<'_> {
                     "keep it as text or as whole minor units; SQLite turns '19.99' in a numeric or decimal column into one",
                 ));
             }
-            Some(Cell::Blob) => return Err(self.bad("amount", "must be decimal text", "")),
+            Some(Cell::Time | Cell::Blob) => return Err(self.bad("amount", "must be decimal text", "")),
             None | Some(Cell::Null) => {
                 let name = if self.columns.index.contains_key("amount") { "amount" } else { "amount_minor" };
                 return Err(self.bad(name, "is null", ""));

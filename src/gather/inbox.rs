@@ -1,13 +1,13 @@
 //! The inbox: the rows of the team's `inbox.sql` become facts, and single bodies are read on demand.
 
 use super::columns::{Columns, Contract, RowReader};
-use super::source::{ALL_TIME, FILTER_IDS, FactSink, Source, windowed};
+use super::rows::Bind;
+use super::source::{ALL_TIME, FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
 use crate::config::{Settings, Unusable, shown};
 use crate::record::{Fact, InboxEvent, InboxStatus, Scope, Window};
 use anyhow::{Context, Result};
 use futures_util::TryStreamExt;
-use sqlx::{AssertSqlSafe, Row};
 use std::collections::BTreeSet;
 
 const BINDS: [&str; 2] = ["from_us", "until_us"];
@@ -62,7 +62,8 @@ impl Inbox {
         event_ids: &BTreeSet<String>,
         sink: FactSink<'_>,
     ) -> Result<u64> {
-        let ids: Vec<&str> = event_ids.iter().map(String::as_str).collect();
+        let ids = event_ids.iter().map(String::as_str).filter(|id| self.source.can_hold(id));
+        let ids: Vec<&str> = ids.collect();
         let mut count = 0;
         let mut in_scope = |fact: Fact| {
             if matches!(&fact, Fact::InboxEvent(event) if event.scope == *scope) {
@@ -84,28 +85,27 @@ impl Inbox {
     /// When reading fails.
     pub async fn body(&self, scope: &Scope, event_id: &str) -> Result<Option<Vec<u8>>> {
         let statement = &self.body.0;
-        let mut query = sqlx::query(AssertSqlSafe(statement.sql().to_owned()));
-        for bind in &statement.binds {
-            query = query.bind(match *bind {
-                "provider" => scope.provider.to_string(),
-                "account" => scope.account.to_string(),
-                "mode" => scope.mode.to_string(),
-                _ => event_id.to_owned(),
-            });
+        if !self.source.can_hold(event_id) {
+            return Ok(None);
         }
-        let row = query.fetch_optional(self.source.pool()).await;
-        let row = row.with_context(|| format!("read the body of {event_id} with {}", statement.file))?;
-        let Some(row) = row else { return Ok(None) };
-        row.try_get_unchecked("body").with_context(|| format!("read the body of {event_id}"))
+        let text = |bind: &&str| match *bind {
+            "provider" => scope.provider.to_string(),
+            "account" => scope.account.to_string(),
+            "mode" => scope.mode.to_string(),
+            _ => event_id.to_owned(),
+        };
+        let binds = statement.binds.iter().map(text).map(Bind::Text).collect();
+        let context = || format!("read the body of {event_id} with {}", statement.file);
+        let mut reader = self.source.reader().await?;
+        let mut rows = reader.rows(statement.sql().to_owned(), binds);
+        let Some(row) = rows.try_next().await.with_context(context)? else { return Ok(None) };
+        row.bytes("body").with_context(context)
     }
 
     async fn read(&self, sql: String, window: Window, ids: &[&str], sink: FactSink<'_>) -> Result<u64> {
         let (statement, columns) = &self.events;
-        let mut query = windowed(sql, statement, window);
-        for id in ids {
-            query = query.bind((*id).to_owned());
-        }
-        let mut rows = query.fetch(self.source.pool());
+        let mut reader = self.source.reader().await?;
+        let mut rows = reader.rows(sql, window_binds(statement, window, ids));
         let mut unknown = BTreeSet::new();
         let mut number = 0;
         while let Some(row) = rows.try_next().await.with_context(|| format!("read {}", statement.file))? {

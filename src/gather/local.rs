@@ -5,7 +5,7 @@
 
 use super::columns::{Columns, Contract, RowReader};
 use super::dialect::Dialect;
-use super::source::{ALL_TIME, BATCH_ROWS, FILTER_IDS, FactSink, Source, windowed};
+use super::source::{ALL_TIME, BATCH_ROWS, FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
 use crate::config::{Settings, Unusable, shown, suggestion};
 use crate::record::{EffectKind, Fact, LocalEffect, LocalState, Scope, Status, Window};
@@ -153,7 +153,8 @@ impl LocalBooks {
         ids: &BTreeSet<String>,
         sink: FactSink<'_>,
     ) -> Result<u64> {
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let ids = ids.iter().map(String::as_str).filter(|id| self.source.can_hold(id));
+        let ids: Vec<&str> = ids.collect();
         let mut count = 0;
         // The filter knows no scope, and an id may be used in more than one.
         let mut in_scope = |fact: Fact| {
@@ -184,11 +185,8 @@ impl LocalBooks {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         let (statement, columns) = self.of(relation);
-        let mut query = windowed(sql, statement, window);
-        for id in ids {
-            query = query.bind((*id).to_owned());
-        }
-        let mut rows = query.fetch(self.source.pool());
+        let mut reader = self.source.reader().await?;
+        let mut rows = reader.rows(sql, window_binds(statement, window, ids));
         let mut unmapped = BTreeSet::new();
         let mut batch = Vec::with_capacity(BATCH_ROWS);
         let mut number = 0;

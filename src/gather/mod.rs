@@ -7,6 +7,7 @@ mod fresh;
 mod inbox;
 mod local;
 mod provider;
+mod rows;
 mod source;
 mod standing;
 mod statement;

@@ -1,12 +1,15 @@
 //! Where a side is read: a read-only connection, the team's statement files, and rows in batches.
 
 use super::columns::{Columns, Contract};
+use super::rows::{Bind, Pool, Reader, postgres_types};
 use super::statement::Statement;
 use crate::config::{Side, Unusable};
 use crate::record::{Fact, SECOND_US, Window};
+use crate::store::{Database, shown_url};
 use anyhow::{Context, Result};
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
-use sqlx::{AssertSqlSafe, Executor, SqlSafeStr, Sqlite, Statement as _};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::time::Duration;
@@ -37,7 +40,7 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// An open side.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    pool: SqlitePool,
+    pool: Pool,
     is_store: bool,
 }
 
@@ -49,27 +52,42 @@ impl Source {
             Side::Store => store_url,
             Side::Database(url) => url.reveal(),
         };
-        let Some(path) = url.strip_prefix("sqlite:") else {
-            return Err(Unusable::new(
-                format!("{setting} is no sqlite: URL, and this release reads no other"),
-                "write it as sqlite:books.db, or \"store\" for recon's own tables",
-            )
-            .into());
+        let pool = match Database::of_url(url) {
+            Some(Database::Sqlite) => Self::open_sqlite(url, setting).await?,
+            Some(Database::Postgres) => Self::open_postgres(url).await?,
+            None => {
+                return Err(Unusable::new(
+                    format!("{setting} is no sqlite: or postgres: URL, and this release reads no other"),
+                    "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables",
+                )
+                .into());
+            }
         };
-        if !Path::new(path).is_file() {
+        Ok(Some(Self { pool, is_store: *side == Side::Store }))
+    }
+
+    async fn open_sqlite(url: &str, setting: &str) -> Result<Pool> {
+        let path = shown_url(url);
+        if !Path::new(&path).is_file() {
             return Err(Unusable::new(
                 format!("{setting} names {path}, and there is no such file"),
                 "name the database that holds the books",
             )
             .into());
         }
-        let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(LOCK_WAIT);
-        let pool = SqlitePoolOptions::new()
-            .max_connections(CONNECTIONS_MAX)
-            .connect_with(options)
-            .await
-            .with_context(|| format!("open {path} for reading"))?;
-        Ok(Some(Self { pool, is_store: *side == Side::Store }))
+        let options = SqliteConnectOptions::new().filename(&path).read_only(true).busy_timeout(LOCK_WAIT);
+        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
+        Ok(Pool::Sqlite(pool.with_context(|| format!("open {path} for reading"))?))
+    }
+
+    async fn open_postgres(url: &str) -> Result<Pool> {
+        let context = || format!("open {} for reading", shown_url(url));
+        let options: PgConnectOptions = url.parse().with_context(context)?;
+        // A pool tries a failing connection again until its time is over; one of our own says why at once.
+        let first = options.connect().await.with_context(context)?;
+        first.close().await.with_context(context)?;
+        let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
+        Ok(Pool::Postgres(pool.with_context(context)?))
     }
 
     /// Reads `file` of the folder and checks it against the database: the statement works, and it gives
@@ -101,24 +119,44 @@ impl Source {
         };
         let statement = Statement::parse(&label, &text, binds)?;
         let sql = AssertSqlSafe(statement.sql().to_owned()).into_sql_str();
-        let prepared = (&self.pool).prepare(sql).await.map_err(|error| refused(&label, error))?;
-        let columns = Columns::find(&label, contract, prepared.columns())?;
+        let columns = match &self.pool {
+            Pool::Sqlite(pool) => {
+                let prepared = pool.prepare(sql).await.map_err(|error| refused(&label, error))?;
+                Columns::find(&label, contract, prepared.columns())?
+            }
+            Pool::Postgres(pool) => {
+                let prepared = pool.prepare_with(sql, &postgres_types(&statement.binds)).await;
+                let prepared = prepared.map_err(|error| refused(&label, error))?;
+                Columns::find(&label, contract, prepared.columns())?
+            }
+        };
         Ok((statement, columns))
     }
 
-    pub fn pool(&self) -> &SqlitePool {
-        &self.pool
+    /// A connection that can only read.
+    pub async fn reader(&self) -> Result<Reader> {
+        self.pool.reader().await
+    }
+
+    /// Whether this database can hold such a text: none of PostgreSQL's has a NUL, and binding one there is
+    /// an error.
+    pub fn can_hold(&self, text: &str) -> bool {
+        matches!(self.pool, Pool::Sqlite(_)) || !text.contains('\0')
     }
 }
 
 /// SQLite's primary result codes for a database that is busy or locked: try again, nothing is wrong.
 const PASSING_CODES: [&str; 2] = ["5", "6"];
+/// PostgreSQL's classes of errors that a statement has no part in: connection, conflict, resources, operator.
+const PASSING_CLASSES: [&str; 4] = ["08", "40", "53", "57"];
+
+fn is_passing(code: &str) -> bool {
+    PASSING_CODES.contains(&code) || code.len() == 5 && PASSING_CLASSES.contains(&&code[..2])
+}
 
 fn refused(label: &str, error: sqlx::Error) -> anyhow::Error {
     match &error {
-        sqlx::Error::Database(database)
-            if database.code().is_none_or(|code| !PASSING_CODES.contains(&code.as_ref())) =>
-        {
+        sqlx::Error::Database(database) if database.code().is_none_or(|code| !is_passing(&code)) => {
             Unusable::new(
                 format!("{label}: the database refuses it: {}", database.message()),
                 "correct the statement; its columns are the contract, its tables are yours",
@@ -129,15 +167,9 @@ fn refused(label: &str, error: sqlx::Error) -> anyhow::Error {
     }
 }
 
-/// A query with the window bound where the statement wants it.
-pub(super) fn windowed<'q>(
-    sql: String,
-    statement: &Statement,
-    window: Window,
-) -> sqlx::query::Query<'q, Sqlite, SqliteArguments> {
-    let mut query = sqlx::query(AssertSqlSafe(sql)).persistent(false);
-    for bind in &statement.binds {
-        query = query.bind(if *bind == "from_us" { window.from_us } else { window.until_us });
-    }
-    query
+/// The window where the statement wants it, then ids.
+pub(super) fn window_binds(statement: &Statement, window: Window, ids: &[&str]) -> Vec<Bind> {
+    let instant = |bind: &&str| if *bind == "from_us" { window.from_us } else { window.until_us };
+    let instants = statement.binds.iter().map(instant).map(Bind::Integer);
+    instants.chain(ids.iter().map(|id| Bind::Text((*id).to_owned()))).collect()
 }

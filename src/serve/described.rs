@@ -51,7 +51,7 @@ pub(super) fn hmac(endpoint: &EndpointSettings) -> Result<HmacScheme, Unusable> 
     })
 }
 
-/// PayPal's webhook and the roots that its certificates may lead to.
+/// The webhook at `PayPal` and the roots that its certificates may lead to.
 pub(super) fn paypal(endpoint: &EndpointSettings) -> Result<PayPal, Unusable> {
     refuse_unknown(endpoint, &PAYPAL_KEYS)?;
     let webhook_id = endpoint.signature.get("webhook_id").filter(|id| !id.is_empty());

@@ -6,6 +6,7 @@
 
 use super::metrics::Metrics;
 use super::spill::Spill;
+use crate::config::StoreUrl;
 use crate::store::arrivals::{Arrival, Filed, file_arrivals};
 use crate::store::{Access, Store, is_busy};
 use anyhow::{Context, Result};
@@ -51,7 +52,7 @@ pub struct Intake {
 #[derive(Clone, Debug)]
 pub struct Writing {
     /// The store's URL.
-    pub store_url: String,
+    pub store_url: StoreUrl,
     /// Deliveries that may wait.
     pub waiting_max: usize,
     /// How long a commit may take.

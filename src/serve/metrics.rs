@@ -3,7 +3,6 @@
 //! and fixed words, never anything that a sender chose.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -145,21 +144,16 @@ impl Metrics {
     }
 }
 
-/// Writes one gauge.
-pub fn gauge(text: &mut String, name: &str, help: &str, series: &[(String, String)]) {
-    head(text, name, help, "gauge");
-    for (labels, value) in series {
-        line(text, &format!("{name}{labels}"), value);
-    }
-}
-
 fn head(text: &mut String, name: &str, help: &str, kind: &str) {
-    // Writing to a text cannot fail.
-    drop(writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}"));
+    line(text, &format!("# HELP {name}"), help);
+    line(text, &format!("# TYPE {name}"), kind);
 }
 
 fn line(text: &mut String, series: &str, value: &str) {
-    drop(writeln!(text, "{series} {value}"));
+    text.push_str(series);
+    text.push(' ');
+    text.push_str(value);
+    text.push('\n');
 }
 
 fn count<K: Ord>(counters: &Mutex<BTreeMap<K, u64>>, key: K) {

@@ -1,7 +1,7 @@
 //! Which ids name the same payment.
 
-use super::Store;
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
+use super::{Database, Store};
 use crate::record::{Alias, Scope};
 use anyhow::{Context, Result};
 use sqlx::Row;
@@ -30,7 +30,11 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
     let rows: Vec<&Alias> = unique.into_values().collect();
     let mut tx = store.begin_write().await?;
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(include_str!("../../queries/store/alias_upsert.sql"), chunk.len());
+        let sql = repeat_values(
+            Database::of(&tx),
+            include_str!("../../queries/store/alias_upsert.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql);
         for alias in chunk {
             query = query
@@ -92,7 +96,7 @@ async fn links(
     ids: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, AliasTarget>> {
     let mut found = BTreeMap::new();
-    let ids: Vec<&String> = ids.iter().collect();
+    let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
     for chunk in ids.chunks(CHUNK_ROWS) {
         for row in select(store, scope, include_str!("../../queries/store/alias_of_ids.sql"), chunk).await? {
             found.insert(row.alias_id, AliasTarget { root_id: row.root_id, is_part: row.is_part });
@@ -111,7 +115,7 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
     let mut root_of: BTreeMap<String, String> =
         roots.iter().map(|root| (root.clone(), root.clone())).collect();
     for _ in 0..CHAIN_MAX {
-        let asked: Vec<&String> = root_of.keys().collect();
+        let asked: Vec<&String> = root_of.keys().filter(|root| is_storable(root)).collect();
         let mut next = BTreeMap::new();
         for chunk in asked.chunks(CHUNK_ROWS) {
             for row in
@@ -159,7 +163,7 @@ struct Link {
 }
 
 async fn select(store: &Store, scope: &Scope, statement: &'static str, ids: &[&String]) -> Result<Vec<Link>> {
-    let mut query = sqlx::query(repeat_values(statement, ids.len()))
+    let mut query = sqlx::query(repeat_values(store.database(), statement, ids.len()))
         .bind(scope.provider.to_string())
         .bind(scope.account.to_string())
         .bind(scope.mode.to_string());

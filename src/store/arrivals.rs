@@ -3,8 +3,9 @@
 //! The one thing to get right: bytes that were stored are never replaced. A second delivery is counted;
 //! other bytes under a known event id are kept beside it.
 
+use super::Database;
 use super::batch::{CHUNK_ROWS, repeat_values};
-use super::ledger::scope;
+use super::ledger::Scopes;
 use crate::record::EventKey;
 use anyhow::{Context, Result};
 use sqlx::{AnyConnection, Row};
@@ -95,7 +96,7 @@ type Held = BTreeMap<EventKey, (String, i64, i64)>;
 
 async fn arrive(connection: &mut AnyConnection, arrivals: &[Arrival], groups: &[Vec<usize>]) -> Result<Held> {
     const SQL: &str = include_str!("../../queries/store/inbox_arrive.sql");
-    let mut query = sqlx::query(repeat_values(SQL, groups.len()));
+    let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, groups.len()));
     for group in groups {
         let arrival = &arrivals[group[0]];
         let latest_us = group.iter().map(|index| arrivals[*index].received_at_us).max().unwrap_or_default();
@@ -108,8 +109,9 @@ async fn arrive(connection: &mut AnyConnection, arrivals: &[Arrival], groups: &[
     }
     let rows = query.fetch_all(&mut *connection).await.context("file deliveries")?;
     let mut held = Held::new();
+    let mut scopes = Scopes::default();
     for row in &rows {
-        let key = EventKey { scope: scope(row)?, event_id: row.try_get("event_id")? };
+        let key = EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? };
         let found = (row.try_get("body_sha256")?, row.try_get("received_at_us")?, row.try_get("deliveries")?);
         held.insert(key, found);
     }
@@ -124,7 +126,7 @@ async fn keep_conflicts(connection: &mut AnyConnection, conflicts: &[&Arrival]) 
     }
     let counted: Vec<(&Arrival, i64)> = counted.into_values().collect();
     for chunk in counted.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (arrival, deliveries) in chunk {
             let scope = &arrival.key.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);

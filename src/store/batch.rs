@@ -1,14 +1,17 @@
 //! Multi-row statements from one-row templates: a statement file holds one `values (…)` tuple, and
 //! this repeats it.
 //!
-//! The parameters become `?`: SQLite finds a numbered parameter by walking a list of all of them, which
-//! makes a statement of some thousand parameters several times slower than its work. A store that
-//! insists on numbers gets them here.
+//! On SQLite the parameters become `?`: it finds a numbered parameter by walking a list of all of them,
+//! which makes a statement of some thousand parameters several times slower than its work. PostgreSQL
+//! insists on numbers.
 
+use super::Database;
 use sqlx::AssertSqlSafe;
+use std::borrow::Cow;
 
 /// Rows per statement. Single-row inserts are many times slower; more than this gains nothing, and
-/// the parameters of the widest statement (19 a row) stay far under SQLite's limit of 32,766.
+/// the parameters of the widest statement (19 a row) stay far under the limits: 32,766 on SQLite
+/// (<https://sqlite.org/limits.html>), 65,535 on PostgreSQL (a 16-bit count in its protocol).
 pub const CHUNK_ROWS: usize = 100;
 
 /// The statement for `rows` rows. Parameters are bound in the order of the text: those before the
@@ -18,7 +21,7 @@ pub const CHUNK_ROWS: usize = 100;
 /// When the template has no `values ($n…)` tuple, its parameters do not stand in order, or `rows` is
 /// 0: all are mistakes of the program.
 #[must_use]
-pub fn repeat_values(template: &'static str, rows: usize) -> AssertSqlSafe<String> {
+pub fn repeat_values(database: Database, template: &'static str, rows: usize) -> AssertSqlSafe<String> {
     assert!(rows > 0, "a statement for no rows: {template}");
     let body = unnumbered(template);
     let tuple_start = body.find("values (").map(|at| at + "values ".len());
@@ -33,13 +36,30 @@ pub fn repeat_values(template: &'static str, rows: usize) -> AssertSqlSafe<Strin
         text.push_str(tuple);
     }
     text.push_str(&body[close..]);
-    AssertSqlSafe(text)
+    AssertSqlSafe(match database {
+        Database::Sqlite => text,
+        Database::Postgres => numbered(&text),
+    })
+}
+
+/// A text for a column that is no key. PostgreSQL has no NUL in texts, so it becomes the replacement
+/// character, on both stores: the same findings are recorded whichever the store is.
+#[must_use]
+pub fn without_nul(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// Whether a store can hold this key. None holds one with a NUL, so nobody needs to look for it.
+#[must_use]
+pub fn is_storable(key: &str) -> bool {
+    !key.contains('\0')
 }
 
 /// The template without its comments, with `?` for `$1`, `$2`, ….
 fn unnumbered(template: &str) -> String {
     let lines: Vec<&str> = template.lines().filter(|line| !line.starts_with("--")).collect();
     let body = lines.join("\n");
+    assert!(!body.contains('?'), "a question mark that is no parameter: {template}");
     let mut parts = body.split('$');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for (index, part) in parts.enumerate() {
@@ -52,6 +72,18 @@ fn unnumbered(template: &str) -> String {
     text
 }
 
+/// `$1`, `$2`, … for each `?`.
+fn numbered(text: &str) -> String {
+    let mut parts = text.split('?');
+    let mut numbered = parts.next().unwrap_or_default().to_owned();
+    for (index, part) in parts.enumerate() {
+        numbered.push('$');
+        numbered.push_str(&(index + 1).to_string());
+        numbered.push_str(part);
+    }
+    numbered
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,16 +93,20 @@ mod tests {
         let insert =
             "-- values ($9) in a comment\ninsert into t (a, b) values ($1, 0, $2) on conflict do nothing";
         assert_eq!(
-            repeat_values(insert, 2).0,
+            repeat_values(Database::Sqlite, insert, 2).0,
             "insert into t (a, b) values (?, 0, ?), (?, 0, ?) on conflict do nothing"
         );
         let update = "update t set a = $1 where (b, c) in (values ($2, $3)) returning b";
         assert_eq!(
-            repeat_values(update, 2).0,
+            repeat_values(Database::Sqlite, update, 2).0,
             "update t set a = ? where (b, c) in (values (?, ?), (?, ?)) returning b"
         );
         assert_eq!(
-            repeat_values("select a from t where a in (values ($1))", 1).0,
+            repeat_values(Database::Postgres, update, 2).0,
+            "update t set a = $1 where (b, c) in (values ($2, $3), ($4, $5)) returning b"
+        );
+        assert_eq!(
+            repeat_values(Database::Sqlite, "select a from t where a in (values ($1))", 1).0,
             "select a from t where a in (values (?))"
         );
     }
@@ -78,6 +114,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "does not stand in order")]
     fn parameters_out_of_order_are_a_mistake() {
-        let _sql = repeat_values("update t set a = $2 where b in (values ($1))", 1);
+        let _sql = repeat_values(Database::Sqlite, "update t set a = $2 where b in (values ($1))", 1);
     }
 }

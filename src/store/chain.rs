@@ -1,6 +1,7 @@
 //! The history of corrections: insert only, each row hashed together with the one before it, so that
 //! a row that was changed or taken out later shows.
 
+use super::Database;
 use super::batch::{CHUNK_ROWS, repeat_values};
 use anyhow::{Context, Result};
 use futures_util::TryStreamExt;
@@ -36,7 +37,7 @@ pub async fn outcomes(
     const SQL: &str = include_str!("../../queries/store/correction_outcomes.sql");
     let mut outcomes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for id in chunk {
             query = query.bind(*id);
         }
@@ -65,7 +66,7 @@ pub async fn append(connection: &mut AnyConnection, rows: &[Outcome<'_>], applie
         None => (0, String::new()),
     };
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(INSERT, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), INSERT, chunk.len()));
         for row in chunk {
             sequence += 1;
             let hash = link(&previous, sequence, row, applied_at_us);

@@ -4,7 +4,8 @@
 //! The one thing to get right: a run clears only what it looked for. A finding of another account or
 //! another window is not gone because this run does not have it.
 
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::Database;
+use super::batch::{CHUNK_ROWS, repeat_values, without_nul};
 use crate::findings::{Finding, Standing};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
@@ -47,7 +48,7 @@ pub async fn look_up(
         .collect();
     let ids: Vec<String> = seen.keys().cloned().collect();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for id in chunk {
             query = query.bind(&**id);
         }
@@ -86,12 +87,15 @@ pub async fn record(
     let by_id: BTreeMap<String, &Finding> = findings.iter().map(|finding| (finding.id(), finding)).collect();
     let rows: Vec<(&String, &&Finding)> = by_id.iter().collect();
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SEEN, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SEEN, chunk.len()));
         for (id, finding) in chunk {
             let scope = &finding.scope;
             let Seen { first_seen_us, standing } = seen[*id];
             query = query.bind(&***id).bind(finding.kind.as_str()).bind(&*scope.provider);
-            query = query.bind(&*scope.account).bind(&*scope.mode).bind(&*finding.object_id);
+            query = query
+                .bind(&*scope.account)
+                .bind(&*scope.mode)
+                .bind(without_nul(&finding.object_id).into_owned());
             query = query.bind(finding.judged_at_us).bind(first_seen_us).bind(now_us);
             query = query.bind(standing.to_string()).bind(run_id);
         }

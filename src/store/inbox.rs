@@ -1,5 +1,6 @@
 //! The inbox, as far as replays touch it.
 
+use super::Database;
 use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::Scopes;
 use crate::record::{EventKey, sha256_hex};
@@ -29,7 +30,7 @@ pub async fn known(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result
     let mut known = BTreeSet::new();
     let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -54,7 +55,7 @@ pub async fn listed(
     let mut listed = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
             query = query.bind("events").bind(&**event_id);
@@ -96,7 +97,7 @@ pub async fn insert_replays(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_replay_insert.sql");
     for chunk in replays.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for Replay { key, event, status, reason } in chunk {
             let scope = &key.scope;
             query =
@@ -116,7 +117,7 @@ pub async fn insert_replays(
 pub async fn mark_applied(connection: &mut AnyConnection, keys: &[&EventKey], reason: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_mark_applied.sql");
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(reason);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(reason);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }

@@ -21,7 +21,11 @@ pub async fn save_intents(store: &Store, scope: &Scope, intents: &BTreeMap<Strin
     let rows: Vec<(&String, &String)> = intents.iter().collect();
     let mut tx = store.begin_write().await?;
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(include_str!("../../queries/store/intent_charge_upsert.sql"), chunk.len());
+        let sql = repeat_values(
+            store.database(),
+            include_str!("../../queries/store/intent_charge_upsert.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql);
         for (charge_id, intent) in chunk {
             query = query
@@ -48,8 +52,11 @@ pub async fn charges_of_intents(
     let mut found = BTreeSet::new();
     let intents: Vec<&String> = intents.iter().collect();
     for chunk in intents.chunks(CHUNK_ROWS) {
-        let sql =
-            repeat_values(include_str!("../../queries/store/intent_charge_of_intents.sql"), chunk.len());
+        let sql = repeat_values(
+            store.database(),
+            include_str!("../../queries/store/intent_charge_of_intents.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql)
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())

@@ -1,7 +1,8 @@
 //! The ledger's statements: reads and the one insert. Who may call the insert is decided in
 //! `apply.rs`; nothing updates or deletes an entry.
 
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::Database;
+use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
 use crate::record::{EffectKey, EffectKind, EventKey, Scope};
 use anyhow::{Context, Result, anyhow};
 use sqlx::any::AnyRow;
@@ -88,7 +89,7 @@ pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey])
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for key in chunk {
             let scope = &key.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&*key.key);
@@ -109,7 +110,7 @@ pub async fn insert_entries(connection: &mut AnyConnection, entries: &[Entry]) -
     const SQL: &str = include_str!("../../queries/store/ledger_entry_insert.sql");
     let mut inserted = BTreeSet::new();
     for chunk in entries.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for entry in chunk {
             let scope = &entry.key.scope;
             query = query.bind(&*entry.entry_id).bind(&*scope.provider).bind(&*scope.account);
@@ -137,7 +138,7 @@ pub async fn insert_applied_events(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/applied_event_insert.sql");
     for chunk in events.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (event, run_id) in chunk {
             let scope = &event.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
@@ -153,11 +154,11 @@ async fn entries_by_text(
     sql: &'static str,
     texts: &BTreeSet<&str>,
 ) -> Result<Vec<Entry>> {
-    let texts: Vec<&str> = texts.iter().copied().collect();
+    let texts: Vec<&str> = texts.iter().copied().filter(|text| is_storable(text)).collect();
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
     for chunk in texts.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(sql, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for text in chunk {
             query = query.bind(*text);
         }

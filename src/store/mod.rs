@@ -1,8 +1,9 @@
 //! recon's own tables. One function per file under `queries/store/`; statements keep to what SQLite
 //! and PostgreSQL share, with `$1` parameters.
 //!
-//! The one thing to get right: every write transaction takes the write lock at its start
-//! ([`Store::begin_write`]), so that no read is ever upgraded to a write and refused half-way.
+//! The one thing to get right: every transaction that decides by what it reads takes the write lock at its
+//! start ([`Store::begin_write`]), so that nobody else writes between its reading and its writing.
+//! [`Store::begin`] is for writes that rely on unique keys alone.
 
 pub mod arrivals;
 pub mod batch;
@@ -16,12 +17,15 @@ pub mod runs;
 pub mod states;
 pub mod work;
 mod aliases;
+mod database;
 mod health;
 mod intents;
 mod pages;
+mod postgres;
 mod records;
 
 pub use aliases::{AliasTarget, aliases_of_roots, has_joined_intents, known_as, resolve, save_aliases};
+pub use database::{Database, shown_url};
 pub use health::{ScopeHealth, inbox_health};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
@@ -60,6 +64,7 @@ impl NoStore {
 #[derive(Clone, Debug)]
 pub struct Store {
     pool: AnyPool,
+    database: Database,
 }
 
 /// How long a writer waits for another writer's lock.
@@ -74,19 +79,25 @@ const CHECKPOINT_PAGES: u32 = 16 * 1024;
 pub const LOCK_ATTEMPTS: u32 = 3;
 
 impl Store {
-    /// Opens `sqlite:PATH`.
+    /// Opens `sqlite:PATH` or `postgres://…`.
     ///
     /// # Errors
-    /// When the URL is not `sqlite:`, the file cannot be opened ([`NoStore`] where it was only to be
-    /// looked at and is not there), or a migration fails.
+    /// When the URL is of another kind, the database cannot be opened ([`NoStore`] where it was only to be
+    /// looked at and is not there), or a migration fails. No error shows a password.
     pub async fn open(url: &str, access: Access) -> Result<Self> {
-        let Some(path) = url.strip_prefix("sqlite:") else {
-            bail!("store url must begin with `sqlite:`");
-        };
-        if access == Access::ReadOnly && !std::path::Path::new(path).exists() {
-            return Err(NoStore { path: path.to_owned() }.into());
-        }
         sqlx::any::install_default_drivers();
+        match Database::of_url(url) {
+            Some(Database::Sqlite) => Self::open_sqlite(url, access).await,
+            Some(Database::Postgres) => Self::open_postgres(url, access).await,
+            None => bail!("store url must begin with `sqlite:` or `postgres://`"),
+        }
+    }
+
+    async fn open_sqlite(url: &str, access: Access) -> Result<Self> {
+        let path = shown_url(url);
+        if access == Access::ReadOnly && !std::path::Path::new(&path).exists() {
+            return Err(NoStore { path: path.clone() }.into());
+        }
         let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
         let url = format!("sqlite:{path}?mode={mode}");
         let context = || format!("open the store {path}");
@@ -94,20 +105,35 @@ impl Store {
         let mut first = AnyConnection::connect(&url).await.with_context(context)?;
         set_pragmas(&mut first, access).await.with_context(context)?;
         first.close().await.with_context(context)?;
-        let pool = AnyPoolOptions::new()
-            .max_connections(CONNECTIONS_MAX)
-            .acquire_timeout(Duration::from_secs(30))
-            .after_connect(move |connection, _| Box::pin(set_pragmas(connection, access)))
-            // Where SQLite itself rolled back (a full disk), the driver goes on counting the transaction.
-            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
-            .connect(&url)
-            .await
-            .with_context(context)?;
-        let store = Self { pool };
+        let options =
+            pool_options().after_connect(move |connection, _| Box::pin(set_pragmas(connection, access)));
+        let pool = options.connect(&url).await.with_context(context)?;
         if access == Access::ReadWrite {
-            migrator().run(&store.pool).await.with_context(|| format!("bring {path} up to date"))?;
+            let migrator = Migrator::with_migrations(migrations(Database::Sqlite));
+            migrator.run(&pool).await.with_context(|| format!("bring {path} up to date"))?;
         }
-        Ok(store)
+        Ok(Self { pool, database: Database::Sqlite })
+    }
+
+    async fn open_postgres(url: &str, access: Access) -> Result<Self> {
+        let place = shown_url(url);
+        let context = || format!("open the store {place}");
+        // As above: the first connection says why at once.
+        let mut first = AnyConnection::connect(url).await.with_context(context)?;
+        let has_tables = postgres::has_tables(&mut first, url).await.with_context(context)?;
+        if access == Access::ReadOnly && !has_tables {
+            return Err(NoStore { path: place }.into());
+        }
+        let migrations = migrations(Database::Postgres);
+        let is_current = access == Access::ReadOnly
+            || has_tables && postgres::is_up_to_date(&mut first, &migrations).await.with_context(context)?;
+        first.close().await.with_context(context)?;
+        let pool = pool_options().connect(url).await.with_context(context)?;
+        if !is_current {
+            let migrator = Migrator::with_migrations(migrations);
+            migrator.run(&pool).await.with_context(|| format!("bring {place} up to date"))?;
+        }
+        Ok(Self { pool, database: Database::Postgres })
     }
 
     /// For reads.
@@ -116,17 +142,41 @@ impl Store {
         &self.pool
     }
 
-    /// Starts a write transaction that holds the write lock from its first statement.
+    /// Which database it is.
+    #[must_use]
+    pub fn database(&self) -> Database {
+        self.database
+    }
+
+    /// Starts a write transaction that holds the store's write lock from its first statement: what it reads
+    /// stays as it is until it ends, as far as others take the lock, too.
     ///
     /// # Errors
     /// When the lock cannot be had in time.
     pub async fn begin_write(&self) -> Result<Transaction<'static, Any>> {
         let mut attempt = 1;
         loop {
-            match self.pool.begin_with("BEGIN IMMEDIATE").await {
+            let begun = match self.database {
+                Database::Sqlite => self.pool.begin_with("BEGIN IMMEDIATE").await,
+                Database::Postgres => postgres::begin_write(&self.pool).await,
+            };
+            match begun {
                 Err(error) if attempt < LOCK_ATTEMPTS && is_busy_code(&error) => attempt += 1,
                 other => return other.context("take the store's write lock"),
             }
+        }
+    }
+
+    /// Starts a write transaction that waits for no other writer where the database can do without
+    /// (PostgreSQL), for writes whose unique keys alone decide: others may write between its statements.
+    /// Rows are to be written in key order, and an error that [`is_busy`] knows means to start again.
+    ///
+    /// # Errors
+    /// When the database cannot be reached, or SQLite's one write lock cannot be had in time.
+    pub async fn begin(&self) -> Result<Transaction<'static, Any>> {
+        match self.database {
+            Database::Sqlite => self.begin_write().await,
+            Database::Postgres => postgres::begin(&self.pool).await.context("begin to write"),
         }
     }
 
@@ -138,7 +188,8 @@ impl Store {
 
 /// Whether an error says that somebody else holds the lock, so that the same transaction may be tried
 /// again from its start: SQLite's `SQLITE_BUSY` (5) and `SQLITE_LOCKED` (6) with their extended codes,
-/// <https://sqlite.org/rescode.html>; PostgreSQL's 40001 and 40P01.
+/// <https://sqlite.org/rescode.html>; PostgreSQL's serialization failure, deadlock and lock not available,
+/// <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
 #[must_use]
 pub fn is_busy(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_busy_code))
@@ -147,24 +198,37 @@ pub fn is_busy(error: &anyhow::Error) -> bool {
 fn is_busy_code(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
     match code.as_deref() {
-        Some("40001" | "40P01") => true,
+        Some("40001" | "40P01" | "55P03") => true,
         Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6) && code < 10_000),
         None => false,
     }
 }
 
 /// The migrations, forward only; a file is never edited after it has landed.
-fn migrator() -> Migrator {
+fn migrations(database: Database) -> Vec<Migration> {
     const FILES: [(i64, &str, &str); 4] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
         (5, "receive", include_str!("../../migrations/0005_receive.sql")),
     ];
-    let migrations = FILES.map(|(version, name, sql)| {
-        Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)
-    });
-    Migrator::with_migrations(migrations.into())
+    let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
+        let migration =
+            Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false);
+        match database {
+            Database::Sqlite => migration,
+            Database::Postgres => postgres::translated(migration),
+        }
+    };
+    FILES.into_iter().map(migration).collect()
+}
+
+fn pool_options() -> AnyPoolOptions {
+    AnyPoolOptions::new()
+        .max_connections(CONNECTIONS_MAX)
+        .acquire_timeout(Duration::from_secs(30))
+        // Where SQLite itself rolled back (a full disk), the driver goes on counting the transaction.
+        .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
 }
 
 async fn set_pragmas(connection: &mut AnyConnection, access: Access) -> sqlx::Result<()> {

@@ -1,7 +1,8 @@
 //! The corrections that runs planned, kept so that a plan that comes back can be compared with what
 //! was written.
 
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::Database;
+use super::batch::{CHUNK_ROWS, repeat_values, without_nul};
 use super::ledger::Scopes;
 use crate::correction::Correction;
 use crate::findings::Action;
@@ -31,16 +32,17 @@ pub async fn save_plan(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/planned_insert.sql");
     for chunk in corrections.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for row in chunk {
             let scope = &row.scope;
             query =
                 query.bind(&*row.correction_id).bind(run_id).bind(&*row.finding_id).bind(&*scope.provider);
             query = query.bind(&*scope.account).bind(&*scope.mode).bind(row.action.as_str());
-            query = query.bind(&*row.effect_key).bind(&*row.object_id).bind(&*row.root_id);
+            query =
+                query.bind(stored(&row.effect_key)).bind(stored(&row.object_id)).bind(stored(&row.root_id));
             query = query.bind(row.effect.map_or("", EffectKind::as_str)).bind(&*row.currency);
             query = query.bind(row.amount_minor).bind(row.target_state.map_or("", Status::as_str));
-            query = query.bind(&*row.reason).bind(&*row.allowed_by).bind(joined(&row.event_ids)?);
+            query = query.bind(stored(&row.reason)).bind(&*row.allowed_by).bind(joined(&row.event_ids)?);
             query = query.bind(joined(&row.effect_ids)?).bind(row.occurred_at_us);
         }
         query.fetch_all(&mut *connection).await.context("keep the plan")?;
@@ -57,7 +59,7 @@ pub async fn planned(connection: &mut AnyConnection, ids: &[&str]) -> Result<Vec
     let mut found = Vec::with_capacity(ids.len());
     let mut scopes = Scopes::default();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for id in chunk {
             query = query.bind(*id);
         }
@@ -111,7 +113,13 @@ fn joined(ids: &[String]) -> Result<String> {
             "the id `{id}` cannot stand in a plan: lists are joined by `|`"
         );
     }
-    Ok(ids.join("|"))
+    Ok(stored(&ids.join("|")))
+}
+
+/// An id that no store can hold is kept in another form, under which nothing is found: its row is not
+/// carried out.
+fn stored(text: &str) -> String {
+    without_nul(text).into_owned()
 }
 
 fn split(text: &str) -> Vec<String> {

@@ -1,7 +1,7 @@
 //! What the provider's lists returned, read back: bytes as received.
 
 use super::Store;
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
 use sqlx::Row;
@@ -139,9 +139,9 @@ async fn rows_by_id(
     ids: &BTreeSet<String>,
 ) -> Result<Vec<AnyRow>> {
     let mut found = Vec::new();
-    let ids: Vec<&String> = ids.iter().collect();
+    let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(statement, chunk.len()))
+        let mut query = sqlx::query(repeat_values(store.database(), statement, chunk.len()))
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());

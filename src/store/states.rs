@@ -1,6 +1,7 @@
 //! Local statuses and the ids that name the same payment.
 
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::Database;
+use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
 use super::ledger::Scopes;
 use crate::record::{Scope, Status};
 use anyhow::{Context, Result, anyhow};
@@ -62,11 +63,11 @@ async fn alias_rows(
     roots: &BTreeSet<String>,
 ) -> Result<Vec<(Scope, String, String)>> {
     const SQL: &str = include_str!("../../queries/store/alias_whole_of_roots.sql");
-    let roots: Vec<&String> = roots.iter().collect();
+    let roots: Vec<&String> = roots.iter().filter(|root| is_storable(root)).collect();
     let mut found = Vec::new();
     let mut scopes = Scopes::default();
     for chunk in roots.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for root in chunk {
             query = query.bind(&***root);
         }
@@ -91,7 +92,7 @@ pub async fn states(
     let mut found = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in objects.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len()));
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (scope, object_id) in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);
         }

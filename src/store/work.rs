@@ -3,8 +3,9 @@
 //! The one thing to get right: a claim books the event's next attempt in its own commit, so that an error, a
 //! crash and a kill all take one path: the event is simply due again.
 
+use super::Database;
 use super::batch::{CHUNK_ROWS, repeat_values};
-use super::ledger::scope;
+use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
@@ -45,25 +46,28 @@ pub type NextAttempts = [i64; 5];
 /// When the store cannot be written.
 pub async fn claim(
     connection: &mut AnyConnection,
-    is_postgres: bool,
     next_attempts_us: &NextAttempts,
     now_us: i64,
     count: i64,
 ) -> Result<Vec<Claimed>> {
     const SQL: &str = include_str!("../../queries/store/inbox_claim.sql");
-    const POSTGRES: &str = include_str!("../../queries/store/inbox_claim_postgres.sql");
-    let mut query = sqlx::query(if is_postgres { POSTGRES } else { SQL });
+    const POSTGRES: &str = include_str!("../../queries/postgres/inbox_claim.sql");
+    let mut query = sqlx::query(match Database::of(connection) {
+        Database::Sqlite => SQL,
+        Database::Postgres => POSTGRES,
+    });
     for next_us in next_attempts_us {
         query = query.bind(*next_us);
     }
     let rows =
         query.bind(now_us).bind(count).fetch_all(&mut *connection).await.context("claim due events")?;
     let mut claimed = Vec::with_capacity(rows.len());
+    let mut scopes = Scopes::default();
     for row in &rows {
         let status: String = row.try_get("status")?;
         let status: InboxStatus = status.parse().map_err(|()| anyhow!("unknown inbox status `{status}`"))?;
         claimed.push(Claimed {
-            key: EventKey { scope: scope(row)?, event_id: row.try_get("event_id")? },
+            key: EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? },
             event_type: row.try_get("event_type")?,
             body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
             received_at_us: row.try_get("received_at_us")?,
@@ -102,7 +106,8 @@ pub async fn finish(
     const SQL: &str = include_str!("../../queries/store/inbox_finish.sql");
     let completed_us = (ending.status != InboxStatus::Parked).then_some(now_us);
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(ending.status.as_str());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()))
+            .bind(ending.status.as_str());
         query = query.bind(completed_us).bind(ending.error).bind(ending.parked_for).bind(ending.due_us);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
@@ -119,7 +124,7 @@ pub async fn finish(
 pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_fail.sql");
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(error);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(error);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -136,7 +141,7 @@ pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us:
     const SQL: &str = include_str!("../../queries/store/inbox_wake.sql");
     let mut woken = 0;
     for chunk in landed.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(SQL, chunk.len())).bind(now_us);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(now_us);
         for EffectKey { scope, key } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**key);
         }

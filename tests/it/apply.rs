@@ -1,6 +1,6 @@
-//! Corrections on real SQLite files: the door, plans, leases, history.
+//! Corrections on real stores: the door, plans, leases, history.
 
-mod books;
+pub mod books;
 mod concurrency;
 mod door;
 mod history;

@@ -14,8 +14,8 @@ fn own_books(stage: &Stage, effects: &str) {
     }
     let text = std::fs::read_to_string(ours.join("effects.sql")).unwrap();
     std::fs::write(queries.join("effects.sql"), effects.replace("{ours}", text.trim())).unwrap();
-    let local = "[local]\nurl = \"sqlite:recon.db\"\n[corrections]";
-    stage.configure("[corrections]", local);
+    let local = format!("[local]\nurl = \"{}\"\n[corrections]", stage.url());
+    stage.configure("[corrections]", &local);
 }
 
 /// Two bookings of one second whose statement gives them one id differ in no column.
@@ -24,8 +24,8 @@ async fn two_bookings_that_differ_in_no_column_are_two() {
     let stage = Stage::new(5, 200, &Mix(Vec::new()), Faults::default()).await;
     own_books(
         &stage,
-        "select row.* from ({ours}) row join (select 1 as times union all select 2) \
-         on times = 1 or row.effect_id = (select min(entry_id) from ledger_entry where kind = 'credit')",
+        "select booked.* from ({ours}) booked join (select 1 as times union all select 2) twice \
+         on times = 1 or booked.effect_id = (select min(entry_id) from ledger_entry where kind = 'credit')",
     );
     let ended = stage.run(&[]);
     assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);

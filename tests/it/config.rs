@@ -29,7 +29,7 @@ fn refused(text: &str, message: &str, hint: &str) {
 fn everything_but_name_and_key_has_a_default() {
     let settings = with("").unwrap();
     let provider = &settings.providers[0];
-    assert_eq!(settings.store_url, "sqlite:/etc/recon/recon.db");
+    assert_eq!(&*settings.store_url, "sqlite:/etc/recon/recon.db");
     assert_eq!(settings.report.dir, Path::new("/etc/recon/reports/out"));
     assert_eq!(settings.report.time_zone, chrono_tz::Tz::UTC);
     assert_eq!((settings.report.locale, settings.report.spreadsheet), (Locale::En, false));
@@ -264,7 +264,7 @@ fn bad_values_say_what_is_allowed() {
     assert!(bad("[local.status_map]\ndone = \"payed\"").contains("`payed`, which is no status"));
     assert!(bad("[corrections]\nauto = [\"orphan_effect\"]").contains("only a person can put right"));
     assert!(bad("[corrections]\nminor_max = { dollar = 1 }").contains("no currency code"));
-    assert!(bad("[store]\nurl = \"postgres://h/d\"").contains("scheme `postgres`"));
+    assert!(bad("[store]\nurl = \"mysql://h/d\"").contains("scheme `mysql`"));
     assert!(bad("[compare]\nmemory = \"1MiB\"").contains("at least 16MiB"));
     assert!(bad(PROVIDER).contains("is the name of two providers"));
     assert!(bad("[report\n").starts_with("/etc/recon/recon.toml:4: not readable as TOML"));

@@ -80,7 +80,7 @@ async fn another_order_of_rows_changes_nothing() {
         for sql in [
             format!("create table turned as select * from {table} order by {key} desc"),
             format!("delete from {table}"),
-            format!("insert into {table} select * from turned order by rowid"),
+            format!("insert into {table} select * from turned order by {key} desc"),
             "drop table turned".to_owned(),
         ] {
             sqlx::query(sqlx::AssertSqlSafe(sql)).execute(store.pool()).await.unwrap();

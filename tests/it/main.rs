@@ -5,6 +5,7 @@
 mod apply;
 mod bad_input;
 mod bad_surroundings;
+mod both_stores;
 mod breaks;
 mod cases;
 mod cli;
@@ -19,6 +20,8 @@ mod local_side;
 mod oracle;
 mod paging;
 mod postgres;
+mod postgres_books;
+mod postgres_store;
 mod random;
 mod receive;
 mod receive_sdks;

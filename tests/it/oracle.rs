@@ -22,7 +22,7 @@ async fn books_equal_the_truth(stage: &Stage, seed: u64) {
         return;
     }
     let store = stage.store().await;
-    let sql = "select kind, currency, sum(amount_minor) as minor from ledger_entry group by kind, currency";
+    let sql = "select kind, currency, cast(sum(amount_minor) as bigint) as minor from ledger_entry group by kind, currency";
     let rows = sqlx::query(sql).fetch_all(store.pool()).await.unwrap();
     store.close().await;
     let mut left: BTreeMap<(EffectKind, String), i64> = BTreeMap::new();

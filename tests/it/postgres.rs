@@ -1,20 +1,29 @@
 //! A PostgreSQL of our own: a cluster in a temporary folder, reached over a Unix socket, stopped when the
 //! last test that uses it is done.
 
+use recon::store::Database;
 use sqlx::{AnyConnection, Connection, Executor};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use tempfile::TempDir;
 
 /// Where the binaries come from, for whoever reads the failure.
 const HINT: &str = "these tests start a PostgreSQL of their own: install the server (Debian: `apt-get install \
-    postgresql`, macOS: `brew install postgresql`) so that `pg_config --bindir` names a folder with `initdb`";
+    postgresql`, macOS: `brew install postgresql`), 15 or later with ICU, so that `pg_config --bindir` names a folder \
+    with `initdb`";
 
-/// A running cluster; dropping it stops it, and so does the end of this process, even by `kill -9`.
+/// Names the database that the tests of this process use: `sqlite` (without it), `postgres`, or
+/// `postgres:FOLDER` with the folder of a cluster that another process started.
+pub const ASKED_FOR: &str = "RECON_TEST_STORE";
+
+/// A running cluster; dropping the one who started it stops it, and so does the end of that process, even by
+/// `kill -9`.
 pub struct Cluster {
-    folder: TempDir,
+    folder: PathBuf,
+    owned: Option<TempDir>,
     binaries: PathBuf,
     /// Stops the server and removes the folder once the pipe that it reads from is closed.
     watchdog: Option<Child>,
@@ -22,6 +31,61 @@ pub struct Cluster {
 
 /// The end of the pipe is the end of whoever holds its other side.
 const WATCH: &str = "cat > /dev/null; \"$0\" stop -w -m immediate -D \"$1/data\"; rm -rf \"$1\"";
+
+/// Where a test's store is; a database of a cluster is dropped with it.
+pub enum Place {
+    File(PathBuf),
+    Server { cluster: Arc<Cluster>, database: String },
+}
+
+impl Place {
+    /// The database that this process is asked to test on.
+    pub fn asked_for() -> Database {
+        let asked = std::env::var(ASKED_FOR).unwrap_or_default();
+        if asked.starts_with("postgres") { Database::Postgres } else { Database::Sqlite }
+    }
+
+    /// A new, empty one. That on PostgreSQL sorts texts as English does, unlike any store should.
+    pub fn new(database: Database, folder: &Path) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        if database == Database::Sqlite {
+            return Self::File(folder.join("recon.db"));
+        }
+        let cluster = Cluster::shared();
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let database = format!("store_{}_{number}", std::process::id());
+        cluster.run("createdb", |command| {
+            command.args(["--template=template0", "--locale-provider=icu", "--icu-locale=en-US"]);
+            command.args(["--username=recon", "--host"]).arg(&cluster.folder).arg(&database);
+        });
+        Self::Server { cluster, database }
+    }
+
+    pub fn database(&self) -> Database {
+        match self {
+            Self::File(_) => Database::Sqlite,
+            Self::Server { .. } => Database::Postgres,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        match self {
+            Self::File(path) => format!("sqlite:{}", path.display()),
+            Self::Server { cluster, database } => cluster.url(database),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Self::Server { cluster, database } = self else { return };
+        let mut command = as_server_user(&cluster.binaries.join("dropdb"));
+        command.args(["--force", "--username=recon", "--host"]).arg(&cluster.folder).arg(database);
+        if let Err(error) = command.output() {
+            eprintln!("drop a test's database: {error}");
+        }
+    }
+}
 
 impl Cluster {
     /// The cluster of this test run, started by whoever comes first.
@@ -31,31 +95,35 @@ impl Cluster {
         if let Some(cluster) = shared.upgrade() {
             return cluster;
         }
-        let cluster = Arc::new(Self::start());
+        let asked = std::env::var(ASKED_FOR).unwrap_or_default();
+        let cluster = Arc::new(match asked.strip_prefix("postgres:") {
+            Some(folder) => Self { folder: folder.into(), owned: None, binaries: binaries(), watchdog: None },
+            None => Self::start(),
+        });
         *shared = Arc::downgrade(&cluster);
         cluster
     }
 
     fn start() -> Self {
-        let binaries = PathBuf::from(output(Command::new("pg_config").arg("--bindir"), HINT));
-        assert!(binaries.join("initdb").exists(), "no initdb in {}; {HINT}", binaries.display());
+        let binaries = binaries();
         let folder = tempfile::Builder::new().prefix("recon-pg-").tempdir_in("/tmp").unwrap();
         if is_root() {
             output(Command::new("chown").arg(USER).arg(folder.path()), "give the cluster's folder away");
         }
-        let mut cluster = Self { folder, binaries, watchdog: None };
+        let mut cluster =
+            Self { folder: folder.path().to_owned(), owned: Some(folder), binaries, watchdog: None };
         let data = cluster.data();
         cluster.run("initdb", |command| {
             command.args(["--auth=trust", "--username=recon", "--encoding=UTF8", "--locale=C", "--no-sync"]);
             command.arg("--pgdata").arg(&data);
         });
-        let log = cluster.folder.path().join("log");
+        let log = cluster.folder.join("log");
         let options = format!(
-            "-k {} -c listen_addresses='' -c fsync=off -c max_connections=50",
-            cluster.folder.path().display()
+            "-k {} -c listen_addresses='' -c fsync=off -c max_connections=200",
+            cluster.folder.display()
         );
         let mut watch = as_server_user(Path::new("sh"));
-        watch.args(["-c", WATCH]).arg(cluster.binaries.join("pg_ctl")).arg(cluster.folder.path());
+        watch.args(["-c", WATCH]).arg(cluster.binaries.join("pg_ctl")).arg(&cluster.folder);
         // In a group of its own Ctrl-C does not reach it.
         watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         cluster.watchdog = Some(watch.spawn().unwrap_or_else(|error| panic!("{watch:?}: {error}; {HINT}")));
@@ -66,7 +134,7 @@ impl Cluster {
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.folder.join("data")
     }
 
     fn run(&self, binary: &str, arguments: impl FnOnce(&mut Command)) {
@@ -75,9 +143,14 @@ impl Cluster {
         output(&mut command, HINT);
     }
 
+    /// The folder of its socket.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The address of one of its databases.
     pub fn url(&self, database: &str) -> String {
-        format!("postgres://recon@localhost/{database}?host={}", self.folder.path().display())
+        format!("postgres://recon@localhost/{database}?host={}", self.folder.display())
     }
 
     /// A connection to a new, empty database.
@@ -93,12 +166,18 @@ impl Cluster {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        let Some(watchdog) = &mut self.watchdog else { return };
         // Waiting closes the pipe first.
+        let Some(watchdog) = self.watchdog.as_mut().filter(|_| self.owned.is_some()) else { return };
         if let Err(error) = watchdog.wait() {
-            eprintln!("stop the cluster in {}: {error}", self.folder.path().display());
+            eprintln!("stop the cluster in {}: {error}", self.folder.display());
         }
     }
+}
+
+fn binaries() -> PathBuf {
+    let binaries = PathBuf::from(output(Command::new("pg_config").arg("--bindir"), HINT));
+    assert!(binaries.join("initdb").exists(), "no initdb in {}; {HINT}", binaries.display());
+    binaries
 }
 
 /// The server refuses to run as root.

@@ -1,5 +1,6 @@
 //! The stage of tests over the whole pipeline: a store, a configuration and the emulator that it points at.
 
+use crate::postgres::Place;
 use recon::cli::{RunRequest, WindowSpec};
 use recon::commands::apply::{ApplyArgs, apply_to};
 use recon::commands::{Outcome, run};
@@ -12,7 +13,7 @@ use recon::demo::{PROVIDER, deliver};
 use recon::provider::Cancel;
 use recon::record::format_instant;
 use recon::record::sha256_hex;
-use recon::store::{Access, Store};
+use recon::store::{Access, Database, Store};
 use sqlx::Row;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -26,15 +27,22 @@ pub struct Stage {
     pub world: World,
     pub planted: Vec<Planted>,
     pub emulator: Emulator,
+    place: Place,
 }
 
 impl Stage {
+    /// A stage on the database that the suite is asked for.
     pub async fn new(seed: u64, events: usize, mix: &Mix, faults: Faults) -> Self {
+        Self::on(Place::asked_for(), seed, events, mix, faults).await
+    }
+
+    pub async fn on(database: Database, seed: u64, events: usize, mix: &Mix, faults: Faults) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(database, folder.path());
         let mut world = World::new(seed, events, NOW_US);
         let planted = plant(&mut world, seed, mix);
         let emulator = Emulator::start(&world, faults).await.unwrap();
-        let stage = Self { folder, world, planted, emulator };
+        let stage = Self { folder, world, planted, emulator, place };
         std::fs::write(stage.config(), stage.configuration()).unwrap();
         std::fs::write(stage.folder.path().join("stripe.key"), &stage.emulator.key).unwrap();
         let store = stage.store().await;
@@ -50,20 +58,29 @@ impl Stage {
     fn configuration(&self) -> String {
         let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("\"{kind}\"")).collect();
         format!(
-            "[store]\nurl = \"sqlite:recon.db\"\n[report]\ndir = \"out\"\n\
+            "[store]\nurl = \"{}\"\n[report]\ndir = \"out\"\n\
              [[provider]]\nname = \"{PROVIDER}\"\nkind = \"stripe\"\nbase_url = \"{}\"\n\
              api_key = {{ file = \"stripe.key\" }}\nmode = \"live\"\nrequests_per_second = 5000\n\
              account_requests_per_second = 20000\nintent = \"metadata.order_id\"\nevent_types = [{}]\n\
              [corrections]\ncount_max = 100000\n\
              minor_max = {{ usd = 1000000000, eur = 1000000000, brl = 1000000000, jpy = 1000000000, kwd = 1000000000 }}\n",
+            self.url(),
             self.emulator.base_url,
             types.join(", ")
         )
     }
 
+    /// The store's address.
+    pub fn url(&self) -> String {
+        self.place.url()
+    }
+
+    pub fn database(&self) -> Database {
+        self.place.database()
+    }
+
     pub async fn store(&self) -> Store {
-        let path = self.folder.path().join("recon.db");
-        Store::open(&format!("sqlite:{}", path.display()), Access::ReadWrite).await.unwrap()
+        Store::open(&self.url(), Access::ReadWrite).await.unwrap()
     }
 
     pub async fn reconcile(&self) -> (Outcome, PathBuf) {

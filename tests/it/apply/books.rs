@@ -1,12 +1,10 @@
 //! A store in a temporary folder, and what the tests look at in it.
 #![expect(clippy::unwrap_used, reason = "a helper of tests fails as a test does")]
 
+use crate::postgres::Place;
 use recon::apply::{Aliases, Answer, Effect, apply_once};
 use recon::commands::apply::{AskProvider, Fetched, Tally, Work, carry_out};
-use recon::config::{
-    Basis, CompareSettings, CorrectionSettings, LimitSettings, LocalSettings, Locale, ReportSettings, Secret,
-    Settings, Side,
-};
+use recon::config::{Secret, Settings, Side};
 use recon::correction::{Correction, PlanContext, plan};
 use recon::findings::{Action, Finding, Kind, Severity};
 use recon::gather::{ExpectedEffect, Standing};
@@ -15,9 +13,8 @@ use recon::report::plan_csv;
 use recon::store::runs::{self, Run, RunOutcome};
 use recon::store::{Access, Store, ledger, plans};
 use sqlx::Row;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// When the run of these tests began, Unix µs.
 pub const RUN_STARTED_US: i64 = 1_000_000_000;
@@ -29,6 +26,7 @@ pub struct Books {
     pub store: Store,
     pub url: String,
     pub dir: tempfile::TempDir,
+    _place: Place,
 }
 
 pub fn scope() -> Scope {
@@ -117,9 +115,10 @@ pub const NO_STATUS: AsPlanned = AsPlanned(None);
 impl Books {
     pub async fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("recon.db").display());
+        let place = Place::new(Place::asked_for(), dir.path());
+        let url = place.url();
         let store = Store::open(&url, Access::ReadWrite).await.unwrap();
-        let books = Self { store, url, dir };
+        let books = Self { store, url, dir, _place: place };
         books.start_run(RUN_ID, RUN_STARTED_US).await;
         books
     }
@@ -234,27 +233,13 @@ impl Books {
     }
 
     pub fn settings(&self) -> Settings {
-        Settings {
-            store_url: self.url.clone(),
-            report: ReportSettings {
-                dir: self.dir.path().join("out"),
-                time_zone: chrono_tz::Tz::UTC,
-                locale: Locale::En,
-                spreadsheet: false,
-                basis: Basis::Created,
-            },
-            providers: Vec::new(),
-            inbox: Side::Store,
-            local: LocalSettings { side: Side::Store, queries: PathBuf::new(), status_map: BTreeMap::new() },
-            corrections: CorrectionSettings {
-                auto: BTreeSet::from([Kind::MissedEvent]),
-                count_max: 100,
-                minor_max: BTreeMap::from([("usd".to_owned(), 100_000)]),
-            },
-            owners: BTreeMap::new(),
-            compare: CompareSettings { memory_bytes_max: 1, threads: 1 },
-            limits: LimitSettings { run_budget: Duration::from_secs(1), ask_count_max: 1, attempts_max: 1 },
-        }
+        const TEXT: &str = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n\
+            [corrections]\nauto = [\"missed_event\"]\ncount_max = 100\nminor_max = { usd = 100000 }\n";
+        let key = |_: &str| Some("rk_live_of_a_test".to_owned());
+        let mut settings = recon::config::parse(TEXT, &self.dir.path().join("recon.toml"), &key).unwrap();
+        settings.store_url = self.url.clone().into();
+        settings.providers.clear();
+        settings
     }
 
     pub fn foreign_settings(&self) -> Settings {

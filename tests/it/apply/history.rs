@@ -55,7 +55,7 @@ async fn a_finding_is_new_then_open_then_cleared_then_reopened() {
     );
     assert_eq!(finish(&books, "b", 20, RunOutcome::Findings, &found, 1).await, [(10, Standing::Open)]);
     assert!(finish(&books, "c", 30, RunOutcome::Incomplete, &[], 1).await.is_empty());
-    let status = "select status || coalesce(cleared_us, '') from finding";
+    let status = "select status || coalesce(cast(cleared_us as text), '') from finding";
     assert_eq!(books.text(status).await, "open", "a run that did not see everything clears nothing");
     finish(&books, "d", 40, RunOutcome::Clean, &[], 1).await;
     assert_eq!(books.text(status).await, "cleared40");

@@ -1,4 +1,4 @@
--- As inbox_claim.sql, for workers that claim side by side on PostgreSQL: rows that another worker is claiming
+-- As store/inbox_claim.sql, for workers that claim side by side on PostgreSQL: rows that another worker is claiming
 -- are skipped. $1 to $5 are the next times after 1, 2, 3, 4 and more attempts, $6 now, $7 how many. A parked
 -- event does not use up attempts. Zero rows: nothing is due, or others are at it.
 update inbox_event

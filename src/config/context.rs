@@ -1,0 +1,210 @@
+//! What reading a value may need besides the value: the folder of the file, the environment, and which secrets
+//! a command needs. Secrets and URLs are read here and nowhere else.
+
+use super::document::Section;
+use super::load::{Environment, Needs};
+use super::unusable::Unusable;
+use super::values::{beside, check_postgres_url, parse_base_url, shown};
+use super::{Secret, Side};
+use std::path::{Path, PathBuf};
+use toml::de::DeValue;
+
+/// What reading a value may need besides the value.
+pub(super) struct Context<'a> {
+    pub(super) folder: PathBuf,
+    pub(super) environment: Environment<'a>,
+    pub(super) needs: Needs,
+}
+
+impl Context<'_> {
+    /// A provider's key: `{ env = "NAME" }` or `{ file = "PATH" }`, never the key itself.
+    pub fn secret(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let Some(value) = section.raw(key) else { return Ok(None) };
+        if !self.needs.api_keys {
+            secret_source(section, key, value.get_ref())?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        self.secret_value(section, key, value.get_ref()).map(Some)
+    }
+
+    /// The secrets that sign an endpoint's deliveries.
+    pub fn secrets(&self, section: &Section<'_>, key: &str) -> Result<Vec<Secret>, Unusable> {
+        let mut secrets = Vec::new();
+        for item in section.items(key)?.unwrap_or_default() {
+            if self.needs.webhook_secrets {
+                secrets.push(self.secret_value(section, key, item.get_ref())?);
+            } else {
+                secret_source(section, key, item.get_ref())?;
+            }
+        }
+        Ok(secrets)
+    }
+
+    /// A URL that may hold a secret: as text, or where a secret stands. It is read whatever is needed.
+    pub fn called_url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let url = match section.raw(key).map(toml::Spanned::get_ref) {
+            None => return Ok(None),
+            Some(value) if value.is_table() => self.secret_value(section, key, value)?,
+            Some(_) => Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()),
+        };
+        parse_base_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
+        Ok(Some(url))
+    }
+
+    /// Relative paths are beside the configuration file.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn secret_value(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        value: &DeValue<'_>,
+    ) -> Result<Secret, Unusable> {
+        let text = match secret_source(section, key, value)? {
+            SecretSource::Env(name) => (self.environment)(name).ok_or_else(|| {
+                section.bad(
+                    key,
+                    &format!("needs the environment variable {name}, which is not set"),
+                    format!(
+                        "`export {name}=…` in this shell; cron starts with a bare environment, so there set it \
+                         in the crontab or use {{ file = \"…\" }}"
+                    ),
+                )
+            })?,
+            SecretSource::File(name) => {
+                let path = beside(&self.folder, name);
+                std::fs::read_to_string(&path).map_err(|error| {
+                    section.bad(
+                        key,
+                        &format!("cannot be read from {}: {error}", path.display()),
+                        "put the key alone into that file, readable by the user that runs recon",
+                    )
+                })?
+            }
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            let place = match secret_source(section, key, value)? {
+                SecretSource::Env(name) => format!("the environment variable {name} is set to nothing"),
+                SecretSource::File(name) => format!("the file {name} is empty"),
+            };
+            return Err(section.bad(
+                key,
+                "is empty where the configuration says to read it",
+                format!("{place}: give the key there"),
+            ));
+        }
+        if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+            return Err(section.bad(
+                key,
+                "holds spaces or line breaks where it is read",
+                "give one line, the key alone, without quotes or a name before it",
+            ));
+        }
+        Ok(Secret::new(text.to_owned()))
+    }
+
+    /// Where a side is read: `store`, `none`, or a database.
+    pub fn side(&self, section: &Section<'_>, key: &str) -> Result<Side, Unusable> {
+        let Some(url) = self.url(section, key)? else { return Ok(Side::Store) };
+        match url.text.as_str() {
+            "store" => Ok(Side::Store),
+            "none" => Ok(Side::Absent),
+            _ => {
+                const HINT: &str = "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables";
+                Ok(Side::Database(Secret::new(self.database(section, key, &url, HINT)?)))
+            }
+        }
+    }
+
+    /// A URL as it stands in the file, or where the file says to read it.
+    pub fn url(&self, section: &Section<'_>, key: &str) -> Result<Option<Url>, Unusable> {
+        let Some(value) = section.raw(key).map(toml::Spanned::get_ref) else { return Ok(None) };
+        if value.is_table() {
+            let text = self.secret_value(section, key, value)?.reveal().to_owned();
+            return Ok(Some(Url { text, is_secret: true }));
+        }
+        let text = section.text(key)?.unwrap_or_default().trim().to_owned();
+        Ok(Some(Url { text, is_secret: false }))
+    }
+
+    /// `sqlite:PATH` with the path made relative to the configuration file, or a `postgres://` URL.
+    pub fn database(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        url: &Url,
+        hint: &'static str,
+    ) -> Result<String, Unusable> {
+        // The URL may hold a password, so only its scheme is ever shown.
+        let Some((scheme, rest)) = url.text.split_once(':') else {
+            return Err(section.bad(key, "is no database URL", hint));
+        };
+        match scheme.to_ascii_lowercase().as_str() {
+            "sqlite" => self.sqlite_path(section, key, rest),
+            "postgres" | "postgresql" => {
+                let text = format!("postgres:{rest}");
+                check_postgres_url(&text, url.is_secret).map_err(|why| {
+                    section.bad(
+                        key,
+                        why,
+                        "write it as postgres://user@host/database; one with a password is read from \
+                         { env = \"NAME\" } or { file = \"PATH\" }, or the password alone from PGPASSFILE",
+                    )
+                })?;
+                Ok(text)
+            }
+            _ => {
+                let why = format!(
+                    "has the scheme {}, and this release reads sqlite: and postgres: only",
+                    shown(scheme)
+                );
+                Err(section.bad(key, &why, hint))
+            }
+        }
+    }
+
+    fn sqlite_path(&self, section: &Section<'_>, key: &str, path: &str) -> Result<String, Unusable> {
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if path.is_empty() || path.contains(['?', '#', '%']) {
+            return Err(section.bad(key, "must be sqlite: and a plain path", ""));
+        }
+        if path == ":memory:" {
+            return Err(section.bad(key, "must be a file; one in memory is gone after the run", ""));
+        }
+        Ok(format!("sqlite:{}", beside(&self.folder, path).display()))
+    }
+}
+
+/// A URL and whether it was read from outside of the configuration file.
+pub(super) struct Url {
+    pub(super) text: String,
+    pub(super) is_secret: bool,
+}
+
+enum SecretSource<'a> {
+    Env(&'a str),
+    File(&'a str),
+}
+
+/// Reads the form of a secret without reading the secret.
+fn secret_source<'a>(
+    section: &Section<'_>,
+    key: &str,
+    value: &'a DeValue<'a>,
+) -> Result<SecretSource<'a>, Unusable> {
+    const HINT: &str = "write { env = \"NAME\" } or { file = \"PATH\" }; secrets stay out of the file";
+    let Some(table) = value.as_table() else {
+        let why =
+            if value.is_str() { "holds a secret written out, which is refused" } else { "is no secret" };
+        return Err(section.bad(key, why, HINT));
+    };
+    let mut entries = table.iter().map(|(name, value)| (name.get_ref().as_ref(), value.get_ref().as_str()));
+    match (entries.next(), entries.next()) {
+        (Some(("env", Some(name))), None) if !name.is_empty() => Ok(SecretSource::Env(name)),
+        (Some(("file", Some(name))), None) if !name.is_empty() => Ok(SecretSource::File(name)),
+        _ => Err(section.bad(key, "must be exactly one of env and file", HINT)),
+    }
+}
