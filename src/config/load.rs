@@ -122,10 +122,12 @@ fn parse_with(
     })?;
     let root = Section::root(document, table.get_ref(), &ROOT)?;
     let context = Context { folder: folder_of(path), environment, needs };
+    let store_url = read_store(&root, &context)?;
+    let report = read_report(&root, &context)?;
     let (providers, endpoints) = read_providers(&root, &context)?;
     Ok(Settings {
-        store_url: read_store(&root, &context)?,
-        report: read_report(&root, &context)?,
+        store_url,
+        report,
         providers,
         endpoints,
         receive: read_receive(&root, &context)?,

@@ -259,7 +259,7 @@ fn bad_values_say_what_is_allowed() {
     assert!(bad("base_url = \"http://api.stripe.com\"").contains("must be https"));
     assert!(bad("effects = [\"credits\"]").contains("`credits`, which is no kind of effect"));
     assert!(bad("accounts = [\"*\", \"\"]").contains("alone"));
-    assert!(bad("kind = \"asaas\"").contains("`asaas` is not known"));
+    assert!(bad("kind = \"mystripe\"").contains("`mystripe` is not known"));
     assert!(bad("[report]\ntime_zone = \"Brasilia\"").contains("IANA"));
     assert!(bad("[local.status_map]\ndone = \"payed\"").contains("`payed`, which is no status"));
     assert!(bad("[corrections]\nauto = [\"orphan_effect\"]").contains("only a person can put right"));

@@ -155,7 +155,7 @@ async fn an_effect_that_came_since_is_left_alone() {
 async fn an_unapplied_event_is_booked_and_marked() {
     let books = Books::new().await;
     books
-        .execute("insert into inbox_event values ('stripe', '', 'live', 'evt_of_ch_1', 'charge.succeeded', null, '', 5, 5, 2, 'dead', 3, 0, 'timeout', '')")
+        .execute("insert into inbox_event (provider, account, mode, event_id, event_type, body, body_sha256, received_at_us, last_delivery_at_us, deliveries, status, attempts, next_attempt_at_us, last_error, reason) values ('stripe', '', 'live', 'evt_of_ch_1', 'charge.succeeded', null, '', 5, 5, 2, 'dead', 3, 0, 'timeout', '')")
         .await;
     let unapplied = Finding { kind: Kind::UnappliedEvent, ..missed("ch_1", 500) };
     let rows = books.plan(RUN_ID, &[unapplied]).await;
