@@ -7,7 +7,7 @@ use crate::gather::{
     fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of_charges};
+use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -280,7 +280,7 @@ pub(super) async fn fetch_given_back(
     for stream in ["refunds", "disputes"].into_iter().filter_map(stripe::stream_named) {
         let scope = &side.reading.scope;
         let answered =
-            fetch_of_charges(job.store, client, scope, stream, charges, &job.request.cancel).await?;
+            fetch_of(job.store, client, scope, stream, ("charge", charges), &job.request.cancel).await?;
         found.extend(found_of(answered, gathered, side, stream)?);
     }
     Ok(found)

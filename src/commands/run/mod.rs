@@ -5,6 +5,7 @@
 //! saw everything.
 
 mod applying;
+mod completing;
 mod gathering;
 mod judging;
 mod offline;
