@@ -20,11 +20,13 @@ pub struct Whole {
 }
 
 /// The lists that are asked for everything of a payment, by the field that names it.
-const OF_INTENT: (&str, &[&str]) = ("payment_intent", &["charges", "refunds", "disputes"]);
+const OF_INTENT: (&str, &[&str]) =
+    ("payment_intent", &["charges", "refunds", "disputes", "checkout_sessions"]);
 /// The same for a charge that was made without an intent.
 const OF_CHARGE: (&str, &[&str]) = ("charge", &["refunds", "disputes"]);
 
-/// Reads every charge, refund and dispute of these payments into the store, with their aliases. A root that is
+/// Reads every charge, refund and dispute of these payments, and their checkout sessions (rows may be booked on
+/// them), into the store with their aliases. A root that is
 /// neither paid by an intent nor by a charge has none.
 ///
 /// # Errors

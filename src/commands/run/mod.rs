@@ -10,6 +10,7 @@ mod gathering;
 mod judging;
 mod offline;
 mod reporting;
+mod unknown_ids;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};
