@@ -13,9 +13,8 @@ use std::collections::BTreeSet;
 pub fn loose_kinds(root_id: &str, group: &Group) -> BTreeSet<EffectKind> {
     let anchors: BTreeSet<(EffectKind, &str)> =
         group.provider_effects.iter().map(|effect| (effect.kind, effect.object_id.as_str())).collect();
-    let is_exact = |kind: EffectKind, id: &str| anchors.contains(&(kind, id)) || group.parts.contains(id);
     let own = group.local_effects.iter().filter(|row| row.root_id == root_id);
-    own.filter(|row| !is_exact(row.kind, &row.object_id)).map(|row| row.kind).collect()
+    own.filter(|row| !anchors.contains(&(row.kind, &row.object_id))).map(|row| row.kind).collect()
 }
 
 impl Judgement {

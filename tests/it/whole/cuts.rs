@@ -125,6 +125,11 @@ async fn what_is_planted_inside_of_a_cutting_window_is_found_and_nothing_else() 
         for effect in &stage.world.truth {
             moved.entry(&effect.root_id).or_default().push(effect.occurred_s);
         }
+        for event in &stage.world.events {
+            if let Some(payment) = event.payment {
+                moved.entry(stage.world.payments[payment].root_id()).or_default().push(event.created_s);
+            }
+        }
         for one in &stage.planted {
             let is_inside = moved.get(&*one.root_id).is_some_and(|times| {
                 times.iter().all(|at_s| from_s + DAY_S < *at_s && *at_s < until_s - DAY_S)
