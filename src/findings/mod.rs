@@ -3,6 +3,7 @@
 //! Start at `judge.rs`: it is the order in which the rules are asked. `group.rs` is what they see.
 
 pub mod doc;
+mod doubt;
 mod finding;
 mod group;
 mod unit;
@@ -30,6 +31,7 @@ mod wrong_scope;
 
 pub use conflicting_event::conflicting_events;
 pub use coverage_gap::coverage_gaps;
+pub use doubt::loose_kinds;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;

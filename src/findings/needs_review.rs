@@ -1,6 +1,8 @@
 //! # What it flags
 //! Something ambiguous, with both readings in the note: a dispute that is won without the money coming
-//! back, a manual change that is newer than the provider's word, a local status ahead of the provider.
+//! back, a manual change that is newer than the provider's word, a local status ahead of the provider. With
+//! cause `not_asked_whole`: something that would have been corrected, on a payment of which the provider was not
+//! asked for everything (offline, or beyond `[limits] ask_count_max`); the note says what it looks like.
 //!
 //! # Why it matters
 //! A guess with confidence is worse than a question.
@@ -9,7 +11,8 @@
 //! An operator's decision, a process outside of the provider, a half-finished change at the provider.
 //!
 //! # What to do
-//! A person decides. It is never corrected automatically.
+//! A person decides. It is never corrected automatically. For `not_asked_whole` run again online, with a higher
+//! `ask_count_max`.
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};

@@ -26,6 +26,7 @@ mod rules;
 mod sample;
 mod stage;
 mod tidy;
+mod whole;
 mod windows;
 mod witness;
 mod world;

@@ -1,16 +1,18 @@
 //! Steps two and three: compare in bounded memory, then load what is suspicious whole and judge it.
 
 use super::Job;
+use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
-    judge, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
+    from_note, judge, loose_kinds, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, Scope, Window};
 use crate::report::tie_out::TieOutInput;
+use crate::store;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,6 +31,19 @@ pub(super) struct Judged {
     pub(super) tie_out: TieOutInput,
 }
 
+impl Judged {
+    fn take(&mut self, judgement: Judgement) {
+        self.counted.add(judgement.counted);
+        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
+            self.tie_out.add_in_flight(scope, currency, *kind, *minor);
+        }
+        self.findings.extend(judgement.findings);
+    }
+}
+
+/// What was said of each group, by root.
+type Said = BTreeMap<String, (Group, Judgement)>;
+
 /// Compares the sides and judges every suspicious group.
 pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Result<Judged> {
     let (suspicious, strays) = compare(job, gathered).await?;
@@ -45,6 +60,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
     let mut intents = Intents::default();
+    let mut completing = Completing::new(job);
     // The keys come by scope.
     let mut roots = suspicious.roots()?.peekable();
     while let Some(first) = roots.next().transpose()? {
@@ -56,7 +72,11 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             batch.insert(key.root_id);
         }
         if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
-            judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+            let said = judge_batch(job, gathered, reading, &batch, &mut completing).await?;
+            for (root_id, (group, judgement)) in said {
+                intents.add(&reading.scope, &root_id, &group);
+                judged.take(judgement);
+            }
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
@@ -136,18 +156,15 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
     Admitted::Stray(Stray { scope, object_id, event_id, effect_id, at_us })
 }
 
-/// Loads groups whole, asks the provider again for what no record stands behind, and judges.
+/// Loads groups whole, asks the provider again for what no record stands behind, and judges. A payment that
+/// then looks wrong is asked for whole and judged again.
 async fn judge_batch(
     job: &Job<'_>,
     gathered: &Gathered,
     reading: &Reading,
     roots: &BTreeSet<String>,
-    intents: &mut Intents,
-    judged: &mut Judged,
-) -> Result<()> {
-    if roots.is_empty() {
-        return Ok(());
-    }
+    completing: &mut Completing,
+) -> Result<Said> {
     let sides = gathered.sides(job, reading);
     let mut groups = sides.load(roots).await?;
     let mut unproven = ids_without_record(&sides, &groups).await?;
@@ -161,16 +178,30 @@ async fn judge_batch(
         groups = sides.load(roots).await?;
     }
     let context = context(job, gathered, reading, was_asked != Asked::NotAll);
+    let mut said = Said::new();
+    let mut doubtful = BTreeMap::new();
     for (root_id, group) in groups {
-        intents.add(&reading.scope, &root_id, &group);
-        let judgement = judge(&context, &reading.scope, &root_id, group);
-        judged.counted.add(judgement.counted);
-        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
-            judged.tie_out.add_in_flight(scope, currency, *kind, *minor);
+        let judgement = judge(&context, &reading.scope, &root_id, group.clone());
+        if judgement.is_doubtful(&loose_kinds(&root_id, &group)) {
+            doubtful.insert(root_id, group);
+        } else {
+            said.insert(root_id, (group, judgement));
         }
-        judged.findings.extend(judgement.findings);
     }
-    Ok(())
+    let whole = completing.whole(job, gathered, &sides, &doubtful).await?;
+    // What was read may have said that a payment is another one.
+    let doubtful: BTreeSet<String> = doubtful.into_keys().collect();
+    let moved = store::resolve(job.store, &reading.scope, &doubtful).await?;
+    let root_of = |root: &String| moved.get(root).map_or(root, |target| &target.root_id).clone();
+    let whole: BTreeSet<String> = whole.iter().map(root_of).collect();
+    for (root_id, group) in sides.load(&doubtful.iter().map(root_of).collect()).await? {
+        let mut judgement = judge(&context, &reading.scope, &root_id, group.clone());
+        if !whole.contains(&root_id) {
+            judgement.doubt(&loose_kinds(&root_id, &group));
+        }
+        said.insert(root_id, (group, judgement));
+    }
+    Ok(said)
 }
 
 fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {

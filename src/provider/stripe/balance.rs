@@ -174,6 +174,7 @@ pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
             super::parse(stream, body).ok().and_then(|wire: wire::Dispute<'_>| charge_of(wire.charge))
         }
         "balance_transactions" => super::parse(stream, body).ok().and_then(|wire| source_of(&wire)),
+        "checkout_sessions" => super::parse(stream, body).ok().and_then(|wire| invoice_of(&wire)),
         "invoices" => super::parse(stream, body).ok().and_then(|wire| {
             let mut issues = Issues::new("invoice", i64::MAX);
             super::invoice::payment(&mut issues, &wire)
@@ -187,6 +188,15 @@ pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
 fn charge_of(charge: Raw<'_>) -> Option<(&'static str, String)> {
     match charge.reference() {
         Read::Value(charge) => Some(("charges", charge.id.into_owned())),
+        _ => None,
+    }
+}
+
+/// The invoice that leads from a session to its payment, where the session does not name the payment itself.
+fn invoice_of(wire: &wire::Session<'_>) -> Option<(&'static str, String)> {
+    match (wire.payment_intent.reference(), wire.invoice.reference()) {
+        (Read::Value(_), _) => None,
+        (_, Read::Value(invoice)) => Some(("invoices", invoice.id.into_owned())),
         _ => None,
     }
 }
