@@ -7,6 +7,7 @@ mod finding;
 mod group;
 mod unit;
 mod judge;
+mod invoice;
 
 mod amount_mismatch;
 mod conflicting_event;
@@ -33,6 +34,7 @@ pub use coverage_gap::coverage_gaps;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;
+pub use invoice::{join_purchase, restrain, share_out};
 pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
 pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;

@@ -4,12 +4,12 @@ use super::Job;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
-    judge, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
+    from_note, join_purchase, judge, restrain, share_out, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
     let mut intents = Intents::default();
+    let mut of_invoices = BTreeSet::new();
     // The keys come by scope.
     let mut roots = suspicious.roots()?.peekable();
     while let Some(first) = roots.next().transpose()? {
@@ -56,7 +57,8 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             batch.insert(key.root_id);
         }
         if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
-            judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+            let done = (&mut of_invoices, &mut intents, &mut judged);
+            judge_batch(job, gathered, reading, &batch, done).await?;
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
@@ -136,21 +138,26 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
     Admitted::Stray(Stray { scope, object_id, event_id, effect_id, at_us })
 }
 
-/// Loads groups whole, asks the provider again for what no record stands behind, and judges.
+/// Loads groups whole, asks the provider again for what no record stands behind, and judges. The first of
+/// `done` are roots of invoices that another batch has judged already.
 async fn judge_batch(
     job: &Job<'_>,
     gathered: &Gathered,
     reading: &Reading,
     roots: &BTreeSet<String>,
-    intents: &mut Intents,
-    judged: &mut Judged,
+    done: (&mut BTreeSet<(Scope, String)>, &mut Intents, &mut Judged),
 ) -> Result<()> {
+    let (of_invoices, intents, judged) = done;
+    let sides = gathered.sides(job, reading);
+    let mut roots = roots.clone();
+    let mut invoices = with_payments(&sides, &mut roots).await?;
+    roots.retain(|root| !of_invoices.contains(&(reading.scope.clone(), root.clone())));
     if roots.is_empty() {
         return Ok(());
     }
-    let sides = gathered.sides(job, reading);
-    let mut groups = sides.load(roots).await?;
+    let mut groups = sides.load(&roots).await?;
     let mut unproven = ids_without_record(&sides, &groups).await?;
+    unproven.extend(sides.provider.not_stored(&roots, &invoices).await?);
     if job.resume_of.is_some() {
         // What the earlier run read may have changed since.
         unproven.extend(groups.keys().cloned());
@@ -158,12 +165,18 @@ async fn judge_batch(
     }
     let was_asked = ask_again(job, gathered, &sides, unproven).await?;
     if was_asked != Asked::NothingNew {
-        groups = sides.load(roots).await?;
+        invoices = with_payments(&sides, &mut roots).await?;
+        groups = sides.load(&roots).await?;
     }
     let context = context(job, gathered, reading, was_asked != Asked::NotAll);
-    for (root_id, group) in groups {
-        intents.add(&reading.scope, &root_id, &group);
-        let judgement = judge(&context, &reading.scope, &root_id, group);
+    for invoice in &invoices {
+        join_purchase(&mut groups, invoice);
+        of_invoices.extend(invoice.roots().map(|root| (invoice.scope.clone(), root.clone())));
+    }
+    for (root_id, group) in &groups {
+        intents.add(&reading.scope, root_id, group);
+    }
+    for judgement in judge_all(&context, &reading.scope, groups, &invoices).into_values() {
         judged.counted.add(judgement.counted);
         for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
             judged.tie_out.add_in_flight(scope, currency, *kind, *minor);
@@ -171,6 +184,44 @@ async fn judge_batch(
         judged.findings.extend(judgement.findings);
     }
     Ok(())
+}
+
+/// Adds what must be judged together with these roots: an invoice that several payments paid, and they all.
+async fn with_payments(sides: &Sides<'_>, roots: &mut BTreeSet<String>) -> Result<Vec<InvoiceParts>> {
+    let invoices = sides.provider.invoices_of(roots).await?;
+    roots.extend(invoices.iter().flat_map(InvoiceParts::roots).cloned());
+    Ok(invoices)
+}
+
+/// Judges groups, an invoice after its payments.
+fn judge_all(
+    context: &Context,
+    scope: &Scope,
+    mut groups: BTreeMap<String, Group>,
+    invoices: &[InvoiceParts],
+) -> BTreeMap<String, Judgement> {
+    for invoice in invoices {
+        share_out(&mut groups, invoice);
+    }
+    let wholes: BTreeSet<&String> = invoices.iter().map(|invoice| &invoice.invoice_id).collect();
+    let last: BTreeMap<String, Group> = groups.extract_if(.., |root, _| wholes.contains(root)).collect();
+    let mut judgements: BTreeMap<String, Judgement> = BTreeMap::new();
+    for (root_id, group) in groups {
+        let judgement = judge(context, scope, &root_id, group);
+        judgements.insert(root_id, judgement);
+    }
+    for (root_id, mut group) in last {
+        let payments = || invoices.iter().filter(|invoice| invoice.invoice_id == root_id);
+        let mut of_payments = payments().flat_map(|invoice| &invoice.payment_ids);
+        group.is_explained =
+            of_payments.any(|root| judgements.get(root).is_some_and(|judgement| judgement.explains_state));
+        let judgement = judge(context, scope, &root_id, group);
+        judgements.insert(root_id, judgement);
+    }
+    for invoice in invoices {
+        restrain(&mut judgements, invoice);
+    }
+    judgements
 }
 
 fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {
@@ -243,6 +294,9 @@ async fn confirmed(job: &Job<'_>, gathered: &Gathered, intents: Intents) -> Resu
             if let Fact::ProviderEffect(effect) = fact {
                 groups.entry(effect.root_id.clone()).or_default().provider_effects.push(effect);
             }
+        }
+        for invoice in sides.provider.invoices_of(&roots).await? {
+            join_purchase(&mut groups, &invoice);
         }
         for (root_id, group) in groups.iter().filter(|(root_id, _)| roots.contains(*root_id)) {
             confirmed.add(&reading.scope, root_id, group);
