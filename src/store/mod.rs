@@ -159,7 +159,7 @@ fn migrator() -> Migrator {
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
-        (4, "invoice part", include_str!("../../migrations/0004_invoice_part.sql")),
+        (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
     ];
     let migrations = FILES.map(|(version, name, sql)| {
         Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false)

@@ -2,14 +2,15 @@
 
 use super::Job;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
+use super::of_invoices::{judge_all, with_payments};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
-    from_note, join_purchase, judge, restrain, share_out, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
+    join_purchase, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
+use crate::record::{Fact, InboxEvent, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -184,44 +185,6 @@ async fn judge_batch(
         judged.findings.extend(judgement.findings);
     }
     Ok(())
-}
-
-/// Adds what must be judged together with these roots: an invoice that several payments paid, and they all.
-async fn with_payments(sides: &Sides<'_>, roots: &mut BTreeSet<String>) -> Result<Vec<InvoiceParts>> {
-    let invoices = sides.provider.invoices_of(roots).await?;
-    roots.extend(invoices.iter().flat_map(InvoiceParts::roots).cloned());
-    Ok(invoices)
-}
-
-/// Judges groups, an invoice after its payments.
-fn judge_all(
-    context: &Context,
-    scope: &Scope,
-    mut groups: BTreeMap<String, Group>,
-    invoices: &[InvoiceParts],
-) -> BTreeMap<String, Judgement> {
-    for invoice in invoices {
-        share_out(&mut groups, invoice);
-    }
-    let wholes: BTreeSet<&String> = invoices.iter().map(|invoice| &invoice.invoice_id).collect();
-    let last: BTreeMap<String, Group> = groups.extract_if(.., |root, _| wholes.contains(root)).collect();
-    let mut judgements: BTreeMap<String, Judgement> = BTreeMap::new();
-    for (root_id, group) in groups {
-        let judgement = judge(context, scope, &root_id, group);
-        judgements.insert(root_id, judgement);
-    }
-    for (root_id, mut group) in last {
-        let payments = || invoices.iter().filter(|invoice| invoice.invoice_id == root_id);
-        let mut of_payments = payments().flat_map(|invoice| &invoice.payment_ids);
-        group.is_explained =
-            of_payments.any(|root| judgements.get(root).is_some_and(|judgement| judgement.explains_state));
-        let judgement = judge(context, scope, &root_id, group);
-        judgements.insert(root_id, judgement);
-    }
-    for invoice in invoices {
-        restrain(&mut judgements, invoice);
-    }
-    judgements
 }
 
 fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {

@@ -7,6 +7,7 @@
 mod applying;
 mod gathering;
 mod judging;
+mod of_invoices;
 mod offline;
 mod reporting;
 
