@@ -194,3 +194,42 @@ async fn an_invoice_that_the_window_cuts_is_seen_whole() {
         }
     }
 }
+
+/// A row on the invoice that names the event of a part which has its money already is that part's money twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_row_on_the_invoice_does_not_hide_what_its_event_says() {
+    let mut play = Play::default();
+    let parts = [play.pay(500, PAID_S, "", None), play.pay(500, PAID_S + 60, "", None)];
+    play.invoice("in_play", &parts, PAID_S - 700, 0);
+    let event = play.charged(parts[0], true);
+    play.charged(parts[1], false);
+    let charge = play.parts[0].charge.clone();
+    play.book("credit", &charge, 500, PAID_S + 6, &event);
+    play.book("credit", "in_play", 500, PAID_S + 7, &event);
+    let (_, found, planned) = said(play).await;
+    assert_eq!(found, ["misattributed_effect,", "missed_event,"]);
+    assert!(planned.is_empty(), "{planned:?}");
+}
+
+/// The endpoint sends nothing but `invoice.paid`: it announces each part that is not booked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_of_the_invoice_announces_its_parts() {
+    for booked in [0, 1, 2] {
+        let mut play = Play::default();
+        let parts = [play.pay(600, PAID_S, "", None), play.pay(400, PAID_S + 60, "", None)];
+        play.invoice("in_play", &parts, PAID_S - 700, 0);
+        let event = play.invoice_paid("in_play", PAID_S + 100, booked == 2);
+        for part in parts.into_iter().take(booked) {
+            let one = play.parts[part].clone();
+            play.book("credit", &one.charge, one.amount, PAID_S + 106, &event);
+        }
+        let (stage, found, planned) = said(play).await;
+        assert_eq!(found, vec!["missed_event,"; 2 - booked], "{booked} booked");
+        assert_eq!(planned, vec!["replay_event"; 2 - booked]);
+        let dir = stage.reports().pop().unwrap();
+        stage.apply(&dir.join("plan.csv")).await;
+        assert_eq!(credits(&stage).await, "1000", "{booked} booked");
+        stage.reconcile().await;
+        assert!(self::found(&stage, &["_play".to_owned()]).is_empty(), "{booked} booked");
+    }
+}
