@@ -2,15 +2,15 @@
 
 use super::Job;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
-use super::of_invoices::{judge_all, with_payments};
+use super::of_invoices::{Said, judge_all, with_payments};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
-    join_purchase, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
+    from_note, join_purchase, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,16 @@ pub(super) struct Judged {
     pub(super) counted: Counted,
     pub(super) counts: Counts,
     pub(super) tie_out: TieOutInput,
+}
+
+impl Judged {
+    fn take(&mut self, judgement: Judgement) {
+        self.counted.add(judgement.counted);
+        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
+            self.tie_out.add_in_flight(scope, currency, *kind, *minor);
+        }
+        self.findings.extend(judgement.findings);
+    }
 }
 
 /// Compares the sides and judges every suspicious group.
@@ -58,8 +68,11 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             batch.insert(key.root_id);
         }
         if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
-            let done = (&mut of_invoices, &mut intents, &mut judged);
-            judge_batch(job, gathered, reading, &batch, done).await?;
+            let said = judge_batch(job, gathered, reading, &batch, &mut of_invoices).await?;
+            for (root_id, (group, judgement)) in said {
+                intents.add(&reading.scope, &root_id, &group);
+                judged.take(judgement);
+            }
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
@@ -139,22 +152,21 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
     Admitted::Stray(Stray { scope, object_id, event_id, effect_id, at_us })
 }
 
-/// Loads groups whole, asks the provider again for what no record stands behind, and judges. The first of
-/// `done` are roots of invoices that another batch has judged already.
+/// Loads groups whole, asks the provider again for what no record stands behind, and judges. `of_invoices` are
+/// roots that were judged with another batch, because they share an invoice with one of it.
 async fn judge_batch(
     job: &Job<'_>,
     gathered: &Gathered,
     reading: &Reading,
     roots: &BTreeSet<String>,
-    done: (&mut BTreeSet<(Scope, String)>, &mut Intents, &mut Judged),
-) -> Result<()> {
-    let (of_invoices, intents, judged) = done;
+    of_invoices: &mut BTreeSet<(Scope, String)>,
+) -> Result<Said> {
     let sides = gathered.sides(job, reading);
     let mut roots = roots.clone();
     let mut invoices = with_payments(&sides, &mut roots).await?;
     roots.retain(|root| !of_invoices.contains(&(reading.scope.clone(), root.clone())));
     if roots.is_empty() {
-        return Ok(());
+        return Ok(Said::new());
     }
     let mut groups = sides.load(&roots).await?;
     let mut unproven = ids_without_record(&sides, &groups).await?;
@@ -170,21 +182,9 @@ async fn judge_batch(
         groups = sides.load(&roots).await?;
     }
     let context = context(job, gathered, reading, was_asked != Asked::NotAll);
-    for invoice in &invoices {
-        join_purchase(&mut groups, invoice);
-        of_invoices.extend(invoice.roots().map(|root| (invoice.scope.clone(), root.clone())));
-    }
-    for (root_id, group) in &groups {
-        intents.add(&reading.scope, root_id, group);
-    }
-    for judgement in judge_all(&context, &reading.scope, groups, &invoices).into_values() {
-        judged.counted.add(judgement.counted);
-        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
-            judged.tie_out.add_in_flight(scope, currency, *kind, *minor);
-        }
-        judged.findings.extend(judgement.findings);
-    }
-    Ok(())
+    let roots_of_invoices = invoices.iter().flat_map(InvoiceParts::roots);
+    of_invoices.extend(roots_of_invoices.map(|root| (reading.scope.clone(), root.clone())));
+    Ok(judge_all(&context, &reading.scope, groups, &invoices))
 }
 
 fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {

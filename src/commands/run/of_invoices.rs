@@ -1,10 +1,13 @@
 //! Groups that are judged together: an invoice that several payments paid, and these.
 
-use crate::findings::{Context, Group, Judgement, judge, restrain, share_out};
+use crate::findings::{Context, Group, Judgement, join_purchase, judge, restrain, share_out};
 use crate::gather::Sides;
 use crate::record::{InvoiceParts, Scope};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What was said of each group, by root.
+pub(super) type Said = BTreeMap<String, (Group, Judgement)>;
 
 /// Adds what must be judged together with these roots: an invoice that several payments paid, and they all.
 pub(super) async fn with_payments(
@@ -16,8 +19,28 @@ pub(super) async fn with_payments(
     Ok(invoices)
 }
 
-/// Judges groups, an invoice after its payments.
+/// Judges groups, an invoice after its payments. Answers them as they were judged but for what an invoice took
+/// from its payments.
 pub(super) fn judge_all(
+    context: &Context,
+    scope: &Scope,
+    mut groups: BTreeMap<String, Group>,
+    invoices: &[InvoiceParts],
+) -> Said {
+    for invoice in invoices {
+        join_purchase(&mut groups, invoice);
+    }
+    let mut judgements = judgements(context, scope, groups.clone(), invoices);
+    groups
+        .into_iter()
+        .map(|(root_id, group)| {
+            let judgement = judgements.remove(&root_id).unwrap_or_default();
+            (root_id, (group, judgement))
+        })
+        .collect()
+}
+
+fn judgements(
     context: &Context,
     scope: &Scope,
     mut groups: BTreeMap<String, Group>,
