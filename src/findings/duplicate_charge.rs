@@ -2,7 +2,8 @@
 //! Two successful charges at the *provider* for one business intent: the same invoice, the same payment
 //! intent, or the same value at the configured `intent` path. One of them lies in the window; the other may
 //! have been made at any time that any run has read. Charges that were given back in full, by
-//! refunds or by disputes that stand, do not count. Where the amounts differ it is `needs_review` with
+//! refunds or by disputes that stand, do not count. Payments that each paid a part of one invoice are one
+//! charge, as long as they are no more than what was due. Where the amounts differ it is `needs_review` with
 //! cause `two_charges_one_intent`.
 //!
 //! # Why it matters

@@ -8,6 +8,7 @@ mod finding;
 mod group;
 mod unit;
 mod judge;
+mod invoice;
 
 mod amount_mismatch;
 mod conflicting_event;
@@ -35,6 +36,7 @@ pub use doubt::loose_kinds;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;
+pub use invoice::{join_purchase, restrain, share_out};
 pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
 pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;

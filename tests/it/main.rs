@@ -14,6 +14,7 @@ mod demo_reading;
 mod demo_world;
 mod determinism;
 mod docs;
+mod invoices;
 mod kill;
 mod local_side;
 mod oracle;

@@ -3,14 +3,15 @@
 use super::Job;
 use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
+use super::of_invoices::{Said, doubtful, judge_all, with_payments};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
     Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
-    from_note, judge, loose_kinds, unknown_event, wrong_scope,
+    from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use crate::store;
 use anyhow::{Context as _, Result};
@@ -41,9 +42,6 @@ impl Judged {
     }
 }
 
-/// What was said of each group, by root.
-type Said = BTreeMap<String, (Group, Judgement)>;
-
 /// Compares the sides and judges every suspicious group.
 pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Result<Judged> {
     let (suspicious, strays) = compare(job, gathered).await?;
@@ -60,6 +58,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
     let mut intents = Intents::default();
+    let mut of_invoices = BTreeSet::new();
     let mut completing = Completing::new(job);
     // The keys come by scope.
     let mut roots = suspicious.roots()?.peekable();
@@ -72,7 +71,8 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             batch.insert(key.root_id);
         }
         if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
-            let said = judge_batch(job, gathered, reading, &batch, &mut completing).await?;
+            let said =
+                judge_batch(job, gathered, reading, &batch, (&mut of_invoices, &mut completing)).await?;
             for (root_id, (group, judgement)) in said {
                 intents.add(&reading.scope, &root_id, &group);
                 judged.take(judgement);
@@ -157,17 +157,25 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
 }
 
 /// Loads groups whole, asks the provider again for what no record stands behind, and judges. A payment that
-/// then looks wrong is asked for whole and judged again.
+/// then looks wrong is asked for whole and judged again. `of_invoices` are roots that were judged with another
+/// batch, because they share an invoice with one of it.
 async fn judge_batch(
     job: &Job<'_>,
     gathered: &Gathered,
     reading: &Reading,
     roots: &BTreeSet<String>,
-    completing: &mut Completing,
+    (of_invoices, completing): (&mut BTreeSet<(Scope, String)>, &mut Completing),
 ) -> Result<Said> {
     let sides = gathered.sides(job, reading);
-    let mut groups = sides.load(roots).await?;
+    let mut roots = roots.clone();
+    let mut invoices = with_payments(&sides, &mut roots).await?;
+    roots.retain(|root| !of_invoices.contains(&(reading.scope.clone(), root.clone())));
+    if roots.is_empty() {
+        return Ok(Said::new());
+    }
+    let mut groups = sides.load(&roots).await?;
     let mut unproven = ids_without_record(&sides, &groups).await?;
+    unproven.extend(sides.provider.not_stored(&roots, &invoices).await?);
     if job.resume_of.is_some() {
         // What the earlier run read may have changed since.
         unproven.extend(groups.keys().cloned());
@@ -175,32 +183,36 @@ async fn judge_batch(
     }
     let was_asked = ask_again(job, gathered, &sides, unproven).await?;
     if was_asked != Asked::NothingNew {
-        groups = sides.load(roots).await?;
+        invoices = with_payments(&sides, &mut roots).await?;
+        groups = sides.load(&roots).await?;
     }
     let context = context(job, gathered, reading, was_asked != Asked::NotAll);
-    let mut said = Said::new();
-    let mut doubtful = BTreeMap::new();
-    for (root_id, group) in groups {
-        let judgement = judge(&context, &reading.scope, &root_id, group.clone());
-        if judgement.is_doubtful(&loose_kinds(&root_id, &group)) {
-            doubtful.insert(root_id, group);
-        } else {
-            said.insert(root_id, (group, judgement));
-        }
-    }
+    let mut said = judge_all(&context, &reading.scope, groups, &invoices);
+    let doubtful = doubtful(&mut said, &invoices);
     let whole = completing.whole(job, gathered, &sides, &doubtful).await?;
     // What was read may have said that a payment is another one.
     let doubtful: BTreeSet<String> = doubtful.into_keys().collect();
     let moved = store::resolve(job.store, &reading.scope, &doubtful).await?;
     let root_of = |root: &String| moved.get(root).map_or(root, |target| &target.root_id).clone();
-    let whole: BTreeSet<String> = whole.iter().map(root_of).collect();
-    for (root_id, group) in sides.load(&doubtful.iter().map(root_of).collect()).await? {
-        let mut judgement = judge(&context, &reading.scope, &root_id, group.clone());
+    let mut whole: BTreeSet<String> = whole.iter().map(root_of).collect();
+    let mut again: BTreeSet<String> = doubtful.iter().map(root_of).collect();
+    let of_again = with_payments(&sides, &mut again).await?;
+    // An invoice is whole where all of its payments are.
+    for invoice in &of_again {
+        if !invoice.roots().all(|root| whole.contains(root)) {
+            whole.retain(|root| !invoice.roots().any(|one| one == root));
+        }
+    }
+    for (root_id, (group, mut judgement)) in
+        judge_all(&context, &reading.scope, sides.load(&again).await?, &of_again)
+    {
         if !whole.contains(&root_id) {
             judgement.doubt(&loose_kinds(&root_id, &group));
         }
         said.insert(root_id, (group, judgement));
     }
+    let roots_of_invoices = invoices.iter().chain(&of_again).flat_map(InvoiceParts::roots);
+    of_invoices.extend(roots_of_invoices.map(|root| (reading.scope.clone(), root.clone())));
     Ok(said)
 }
 
@@ -274,6 +286,9 @@ async fn confirmed(job: &Job<'_>, gathered: &Gathered, intents: Intents) -> Resu
             if let Fact::ProviderEffect(effect) = fact {
                 groups.entry(effect.root_id.clone()).or_default().provider_effects.push(effect);
             }
+        }
+        for invoice in sides.provider.invoices_of(&roots).await? {
+            join_purchase(&mut groups, &invoice);
         }
         for (root_id, group) in groups.iter().filter(|(root_id, _)| roots.contains(*root_id)) {
             confirmed.add(&reading.scope, root_id, group);

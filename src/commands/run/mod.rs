@@ -8,6 +8,7 @@ mod applying;
 mod completing;
 mod gathering;
 mod judging;
+mod of_invoices;
 mod offline;
 mod reporting;
 mod unknown_ids;

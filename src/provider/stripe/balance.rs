@@ -166,6 +166,10 @@ pub(super) fn facts(out: &mut Output<'_>, wire: &wire::BalanceTransaction<'_>) -
 /// without repetition. Empty for a body that cannot be read; [`super::facts`] says why.
 #[must_use]
 pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
+    if stream == "invoices" {
+        return super::parse(stream, body)
+            .map_or_else(|_| Vec::new(), |wire| super::invoice::references(&wire));
+    }
     let found = match stream {
         "refunds" => {
             super::parse(stream, body).ok().and_then(|wire: wire::Refund<'_>| charge_of(wire.charge))
@@ -175,14 +179,20 @@ pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
         }
         "balance_transactions" => super::parse(stream, body).ok().and_then(|wire| source_of(&wire)),
         "checkout_sessions" => super::parse(stream, body).ok().and_then(|wire| invoice_of(&wire)),
-        "invoices" => super::parse(stream, body).ok().and_then(|wire| {
-            let mut issues = Issues::new("invoice", i64::MAX);
-            super::invoice::payment(&mut issues, &wire)
-                .map(|payment| (payment.stream, payment.id.into_owned()))
-        }),
         _ => None,
     };
     found.into_iter().collect()
+}
+
+/// The newest charge of a payment intent, for an intent that was read without its window.
+#[must_use]
+pub fn charge_of_intent(stream: &str, body: &[u8]) -> Option<String> {
+    if stream != "payment_intents" {
+        return None;
+    }
+    let wire: wire::PaymentIntent<'_> = super::parse(stream, body).ok()?;
+    let mut quiet = Issues::new("payment_intent", i64::MAX);
+    super::intent::charge_of(&mut quiet, wire.latest_charge, wire.charges).map(std::borrow::Cow::into_owned)
 }
 
 fn charge_of(charge: Raw<'_>) -> Option<(&'static str, String)> {
