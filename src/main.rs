@@ -74,13 +74,11 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
     // The run resolves the window again once it knows the watermark; a mistyped one ends here.
     cli::resolve_window(&request.window, settings.report.time_zone, request.now_us, settle_delay, None)?;
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            tracing::warn!("stopping; the next run goes on from here (again to stop at once)");
-            canceller.cancel();
-        }
-        if tokio::signal::ctrl_c().await.is_ok() {
-            std::process::exit(i32::from(Outcome::Incomplete.exit_code()));
-        }
+        asked_to_end().await;
+        tracing::warn!("stopping; the next run goes on from here (again to stop at once)");
+        canceller.cancel();
+        asked_to_end().await;
+        std::process::exit(i32::from(Outcome::Incomplete.exit_code()));
     });
     commands::run::run(settings, &request).await
 }

@@ -1,6 +1,7 @@
 -- Finds business intents that the customer paid more than once: several successful charges at the provider for
 -- one invoice, payment intent or configured `intent`, with one amount. Charges that were given back in full do
--- not count, by refunds or by disputes that stand; these are set against a payment's latest charges first, as far as they cover them whole.
+-- not count, by refunds or by disputes that stand; these are set against a payment's smallest charges first (of
+-- equal ones the latest), as far as they cover them whole.
 --
 -- Proof: `provider_effect` rows of kind `credit` with one `intent`, one of them inside the window. The object is
 -- the latest charge; `expected_minor` is one charge, `found_minor` all of them. The books play no part.
@@ -14,14 +15,14 @@ given_back as (
     where kind in ('refund', 'dispute_withdrawn', 'dispute_reinstated')
     group by provider, account, mode, root_id, currency
 ),
--- Each charge with the total of its payment's charges from the latest down to it.
+-- Each charge with the total of its payment's charges from the smallest up to it.
 charge as (
     select provider, account, mode, root_id, object_id, intent, currency, amount_minor, occurred_at_us, in_window,
         sum(amount_minor) over (
             partition by provider, account, mode, root_id, currency
-            order by occurred_at_us desc, object_id desc, amount_minor
+            order by amount_minor, occurred_at_us desc, object_id desc
             rows between unbounded preceding and current row
-        ) as from_latest_minor
+        ) as up_to_it_minor
     from provider_effect
     where kind = 'credit'
 ),
@@ -33,7 +34,7 @@ kept as (
         ) as from_last
     from charge
     left join given_back using (provider, account, mode, root_id, currency)
-    where charge.intent <> '' and charge.from_latest_minor > coalesce(given_back.amount_minor, 0)
+    where charge.intent <> '' and charge.up_to_it_minor > coalesce(given_back.amount_minor, 0)
 )
 select
     'duplicate_charge' as kind, '' as cause, provider, account, mode,

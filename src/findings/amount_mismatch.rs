@@ -1,7 +1,8 @@
 //! # What it flags
 //! The same effect on both sides with other amounts. Cause `rounding` where it is at most one minor unit
 //! a line, `factor=10` or `factor=100` where one side is the other times that, `refunded_total` where the
-//! refunds agree one by one and the local running total does not.
+//! refunds agree one by one and the local running total does not. On an invoice that several payments paid
+//! it is what the books have there against those payments together.
 //!
 //! # Why it matters
 //! A hundred-fold refund is a disaster; a cent a day is a month end that never ties out.

@@ -2,7 +2,8 @@
 //! Two successful charges at the *provider* for one business intent: the same invoice, the same payment
 //! intent, or the same value at the configured `intent` path. One of them lies in the window; the other may
 //! have been made at any time that any run has read. Charges that were given back in full, by
-//! refunds or by disputes that stand, do not count. Where the amounts differ it is `needs_review` with
+//! refunds or by disputes that stand, do not count. Payments that each paid a part of one invoice are one
+//! charge, as long as they are no more than what was due. Where the amounts differ it is `needs_review` with
 //! cause `two_charges_one_intent`.
 //!
 //! # Why it matters
@@ -37,8 +38,8 @@ pub struct Intents {
 
 impl Intents {
     /// Notes a group's credits that have an intent and were not given back in full. Refunds do not name
-    /// their charge here: what was given back is set against the latest charges first, as far as it
-    /// covers them whole. The group must hold each effect once.
+    /// their charge here: what was given back is set against the smallest charges first (of equal ones the
+    /// latest), as far as it covers them whole: nobody is accused who may have all of it back. The group must hold each effect once.
     pub fn add(&mut self, scope: &Scope, root_id: &str, group: &Group) {
         let of_kind =
             |kind: EffectKind| group.provider_effects.iter().filter(move |effect| effect.kind == kind);
@@ -52,7 +53,7 @@ impl Intents {
         }
         let mut credits: Vec<_> = of_kind(EffectKind::Credit).collect();
         credits.sort_by_key(|effect| {
-            (Reverse(effect.occurred_at_us), Reverse(&effect.object_id), effect.amount_minor)
+            (effect.amount_minor, Reverse(effect.occurred_at_us), Reverse(&effect.object_id))
         });
         for effect in credits {
             let left = given_back.entry(&effect.currency).or_default();

@@ -31,6 +31,12 @@ pub struct Group {
     pub local_states: Vec<LocalState>,
     /// Notes on records of this root.
     pub notes: Vec<Note>,
+    /// Whether what is wrong with its money or status is never corrected without a person.
+    pub needs_person: bool,
+    /// An invoice whose payments have statuses that do not make one: the status here is the highest.
+    pub is_mixed: bool,
+    /// An invoice of whose payments a finding explains a status that lags.
+    pub is_explained: bool,
 }
 
 impl Group {

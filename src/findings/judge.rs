@@ -5,9 +5,10 @@
 //! further up has explained.
 
 use super::{
-    Finding, Group, Kind, Unit, amount_mismatch, conflicting_event, currency_mismatch, duplicate_effect,
-    forbidden_transition, incomplete_fields, misattributed_effect, missed_event, missing_effect,
-    needs_review, orphan_effect, stale_state, timing_difference, unapplied_event, unknown_shape, wrong_scope,
+    Action, Finding, Group, Kind, Unit, amount_mismatch, conflicting_event, currency_mismatch,
+    duplicate_effect, forbidden_transition, incomplete_fields, misattributed_effect, missed_event,
+    missing_effect, needs_review, orphan_effect, stale_state, timing_difference, unapplied_event,
+    unknown_shape, wrong_scope,
 };
 use crate::record::{
     EffectKind, InboxStatus, LocalState, Note, NoteKind, ProviderEvent, Scope, Status, Tracks, Window,
@@ -95,6 +96,8 @@ pub struct Judgement {
     pub counted: Counted,
     /// Money in flight.
     pub in_flight: Vec<InFlight>,
+    /// Whether what is found, or in flight, explains a status that lags.
+    pub explains_state: bool,
 }
 
 /// Judges one group, whole and over all time. Units that do not touch the window are left alone.
@@ -105,7 +108,7 @@ pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) 
     group.sort();
     let mut judgement = Judgement::default();
     let units = group.units(scope, root_id, |at_us| context.window.contains(at_us));
-    let mut explains_state = false;
+    let mut explains_state = group.is_explained;
     for unit in units.iter().filter(|unit| unit.touches_window) {
         explains_state |= judge_unit(context, unit, &mut judgement);
     }
@@ -128,7 +131,23 @@ pub fn judge(context: &Context, scope: &Scope, root_id: &str, mut group: Group) 
         judgement.findings.push(from_note(note));
     }
     merge_same_breaks(&mut judgement.findings);
+    judgement.explains_state = explains_state;
+    if group.needs_person {
+        let findings = judgement.findings.iter_mut();
+        findings.filter(|finding| is_of_payment(finding)).for_each(leave_to_person);
+    }
     judgement
+}
+
+/// About a payment's money or status, and not about an event that moves neither.
+const fn is_of_payment(finding: &Finding) -> bool {
+    finding.effect.is_some() || finding.expected_state.is_some()
+}
+
+fn leave_to_person(finding: &mut Finding) {
+    if finding.action != Action::None {
+        finding.action = Action::Review;
+    }
 }
 
 /// The finding that a note on a record stands for.
@@ -284,6 +303,10 @@ fn judge_states(context: &Context, scope: &Scope, root_id: &str, sides: &Sides, 
         }
         if events.is_in_flight {
             judgement.counted.in_flight += 1;
+            continue;
+        }
+        if group.is_mixed {
+            judgement.findings.push(needs_review::payments_differ(&lag));
             continue;
         }
         judgement.findings.push(if stale_state::is_behind(&lag) {

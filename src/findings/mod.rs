@@ -3,10 +3,12 @@
 //! Start at `judge.rs`: it is the order in which the rules are asked. `group.rs` is what they see.
 
 pub mod doc;
+mod doubt;
 mod finding;
 mod group;
 mod unit;
 mod judge;
+mod invoice;
 
 mod amount_mismatch;
 mod conflicting_event;
@@ -30,9 +32,11 @@ mod wrong_scope;
 
 pub use conflicting_event::conflicting_events;
 pub use coverage_gap::coverage_gaps;
+pub use doubt::loose_kinds;
 pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;
+pub use invoice::{join_purchase, restrain, share_out};
 pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
 pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;

@@ -1,6 +1,9 @@
 //! # What it flags
 //! Something ambiguous, with both readings in the note: a dispute that is won without the money coming
-//! back, a manual change that is newer than the provider's word, a local status ahead of the provider.
+//! back, a manual change that is newer than the provider's word, a local status ahead of the provider, a status
+//! of an invoice whose payments stand differently (cause `payments_differ`). With cause `not_asked_whole`: something
+//! that would have been corrected, on a payment of which the provider was not asked for everything (offline, or
+//! beyond `[limits] ask_count_max`); the note says what it looks like.
 //!
 //! # Why it matters
 //! A guess with confidence is worse than a question.
@@ -9,7 +12,8 @@
 //! An operator's decision, a process outside of the provider, a half-finished change at the provider.
 //!
 //! # What to do
-//! A person decides. It is never corrected automatically.
+//! A person decides. It is never corrected automatically. For `not_asked_whole` run again online, with a higher
+//! `ask_count_max`.
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};
@@ -36,6 +40,19 @@ pub(super) fn manual_override(lag: &StatusBreak) -> Finding {
     Finding {
         cause: "manual_override".to_owned(),
         note: format!("the provider says {}, an operator set {} later", lag.expected, lag.state.status),
+        ..lag.finding(Kind::NeedsReview)
+    }
+}
+
+/// The payments of one invoice have statuses that do not make one, and the invoice's local one is not the
+/// highest of them.
+pub(super) fn payments_differ(lag: &StatusBreak) -> Finding {
+    Finding {
+        cause: "payments_differ".to_owned(),
+        note: format!(
+            "the payments of the invoice stand differently, the furthest at {}; the books say {}",
+            lag.expected, lag.state.status
+        ),
         ..lag.finding(Kind::NeedsReview)
     }
 }

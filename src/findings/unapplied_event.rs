@@ -12,7 +12,8 @@
 //!
 //! # What to do
 //! Apply the plan: the stored event is replayed through the door. A dead letter also deserves a look
-//! at its error.
+//! at its error. Where another payment of the same invoice has more than it should, the money may be booked
+//! there, and a person decides.
 
 use super::judge::{Context, StatusBreak};
 use super::missed_event::StateEvents;

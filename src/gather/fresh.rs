@@ -1,6 +1,6 @@
 //! One payment, asked for at this moment: what a status correction writes is never older than that.
 
-use super::ProviderSide;
+use super::{ProviderSide, fetch_whole};
 use crate::provider::stripe::{self, Reading};
 use crate::provider::{Cancel, Client, fetch_by_id};
 use crate::record::{Fact, Status};
@@ -22,7 +22,7 @@ pub struct FreshState {
     pub at_us: i64,
 }
 
-/// Reads every record of a payment again and says its status; `None` when the provider does not
+/// Reads every record of a payment again, those included that no run has seen, and says its status; `None` when the provider does not
 /// answer for one of them.
 ///
 /// # Errors
@@ -35,11 +35,16 @@ pub async fn fetch_state(
     cancel: &Cancel,
 ) -> Result<Option<FreshState>> {
     let roots = BTreeSet::from([root_id.to_owned()]);
+    let side = ProviderSide { store, reading };
+    let whole = fetch_whole(side, client, &roots, cancel).await?;
+    if !whole.unanswered.is_empty() {
+        return Ok(None);
+    }
     let aliases = store::aliases_of_roots(store, &reading.scope, &roots).await?;
     let mut by_stream: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for id in aliases.into_iter().map(|alias| alias.alias_id).chain(roots.iter().cloned()) {
         let stream = stripe::stream_of_id(&id).filter(|stream| SPEAKING.contains(stream));
-        if let Some(stream) = stream {
+        if let Some(stream) = stream.filter(|_| !whole.found.contains(&id)) {
             by_stream.entry(stream).or_default().insert(id);
         }
     }
@@ -50,7 +55,7 @@ pub async fn fetch_state(
             return Ok(None);
         }
     }
-    let (facts, _) = ProviderSide { store, reading }.whole_objects(&roots).await?;
+    let (facts, _) = side.whole_objects(&roots).await?;
     let mut best: Option<(Status, i64)> = None;
     let mut refunded_minor = None;
     for fact in facts {

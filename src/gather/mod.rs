@@ -1,6 +1,7 @@
 //! Gather: provider, inbox and local state become facts.
 
 mod columns;
+mod complete;
 mod dialect;
 mod endpoints;
 mod fresh;
@@ -14,6 +15,7 @@ mod statement;
 mod whole;
 
 pub use crate::record::{Coverage, CoverageStatus};
+pub use complete::{Whole, fetch_whole};
 pub use dialect::Dialect;
 pub use endpoints::{Endpoints, endpoints, fetch_endpoints};
 pub use fresh::{FreshState, fetch_state};

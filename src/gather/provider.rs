@@ -6,7 +6,9 @@
 //! over all time.
 
 use crate::provider::stripe::{self, Reading};
-use crate::record::{Alias, EffectKind, Fact, Note, NoteKind, ProviderEffect, ProviderEvent, Window};
+use crate::record::{
+    Alias, EffectKind, Fact, InvoiceParts, Note, NoteKind, ProviderEffect, ProviderEvent, Scope, Window,
+};
 use crate::store::{self, Store, StoredRecord};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,10 +46,13 @@ struct Learnt {
     aliases: Vec<Alias>,
     /// Intent by charge.
     intents: BTreeMap<String, String>,
+    invoices: Vec<InvoiceParts>,
 }
 
 impl Learnt {
-    fn add(&mut self, facts: Vec<Fact>) {
+    fn add(&mut self, scope: &Scope, records: &[StoredRecord], facts: Vec<Fact>) {
+        let parts = |record: &StoredRecord| stripe::invoice_parts(scope, &record.stream, &record.body);
+        self.invoices.extend(records.iter().filter_map(parts));
         for fact in facts {
             match fact {
                 Fact::Alias(alias) => self.aliases.push(alias),
@@ -60,7 +65,9 @@ impl Learnt {
     }
 
     fn is_full(&self) -> bool {
-        self.aliases.len() >= LEARNT_MAX || self.intents.len() >= LEARNT_MAX
+        self.aliases.len() >= LEARNT_MAX
+            || self.intents.len() >= LEARNT_MAX
+            || self.invoices.len() >= LEARNT_MAX
     }
 }
 
@@ -80,7 +87,7 @@ impl ProviderSide<'_> {
                 let facts: Vec<Fact> = page.iter().flat_map(|record| self.facts(record)).collect();
                 let points_to = self.points_to(&page, &facts).await?;
                 self.sort_out(points_to, since_us, &mut outside).await?;
-                learnt.add(facts);
+                learnt.add(&self.reading.scope, &page, facts);
                 if learnt.is_full() {
                     self.keep(std::mem::take(&mut learnt)).await?;
                 }
@@ -100,7 +107,8 @@ impl ProviderSide<'_> {
             let chunk = chunk.iter().map(|id| (*id).clone()).collect();
             let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
             let mut learnt = Learnt::default();
-            learnt.add(records.iter().flat_map(|record| self.facts(record)).collect());
+            let facts = records.iter().flat_map(|record| self.facts(record)).collect();
+            learnt.add(&self.reading.scope, &records, facts);
             self.keep(learnt).await?;
         }
         Ok(())
@@ -188,10 +196,42 @@ impl ProviderSide<'_> {
             let chunk = chunk.iter().map(|id| (*id).clone()).collect();
             let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
             let facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
-            let points_to = self.points_to(&records, &facts).await?;
+            let mut points_to = self.points_to(&records, &facts).await?;
+            let charge_of = |record: &StoredRecord| stripe::charge_of_intent(&record.stream, &record.body);
+            points_to.extend(records.iter().filter_map(charge_of).map(|id| (id, "charges")));
             self.sort_out(points_to, since_us, &mut outside).await?;
         }
         Ok(outside)
+    }
+
+    /// The invoices that several payments paid and that these roots name, by invoice id: what the books have
+    /// on such an invoice is judged together with all of its payments.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn invoices_of(&self, roots: &BTreeSet<String>) -> Result<Vec<InvoiceParts>> {
+        store::invoices_of(self.store, &self.reading.scope, roots).await
+    }
+
+    /// Of the ids that lead to these roots and of `invoices`, what no record is stored of: invoices that only
+    /// a charge or an event names, and payments that only their invoice names.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn not_stored(
+        &self,
+        roots: &BTreeSet<String>,
+        invoices: &[InvoiceParts],
+    ) -> Result<BTreeSet<String>> {
+        let scope = &self.reading.scope;
+        let aliases = store::aliases_of_roots(self.store, scope, roots).await?.into_iter();
+        let is_invoice = |id: &String| stripe::stream_of_id(id) == Some("invoices");
+        let mut ids: BTreeSet<String> = aliases.map(|alias| alias.alias_id).filter(is_invoice).collect();
+        ids.extend(invoices.iter().flat_map(InvoiceParts::roots).cloned());
+        for (id, _, _) in store::record_ages(self.store, scope, &ids).await? {
+            ids.remove(&id);
+        }
+        Ok(ids)
     }
 
     /// Of these ids, those that a record is stored under or that aliases lead to.
@@ -232,7 +272,7 @@ impl ProviderSide<'_> {
         let mut last = None;
         while let Some(page) = self.page("charges", ALWAYS, &mut last).await? {
             let mut learnt = Learnt::default();
-            learnt.add(page.iter().flat_map(|record| self.facts(record)).collect());
+            learnt.add(scope, &page, page.iter().flat_map(|record| self.facts(record)).collect());
             store::save_intents(self.store, scope, &learnt.intents).await?;
         }
         store::set_intents_kept_under(self.store, scope, path).await
@@ -240,6 +280,7 @@ impl ProviderSide<'_> {
 
     async fn keep(&self, learnt: Learnt) -> Result<()> {
         store::save_aliases(self.store, &learnt.aliases).await?;
+        store::save_invoices(self.store, &learnt.invoices).await?;
         store::save_intents(self.store, &self.reading.scope, &learnt.intents).await
     }
 
@@ -348,11 +389,10 @@ impl ProviderSide<'_> {
     /// Facts of records with every root followed to the end of its aliases.
     async fn resolved(&self, records: &[StoredRecord]) -> Result<Vec<Fact>> {
         let mut facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
-        let are_intents_joined = store::has_joined_intents(self.store, &self.reading.scope).await?;
         let open: BTreeSet<String> = facts
             .iter_mut()
             .filter_map(root_mut)
-            .filter(|root| are_intents_joined || !stripe::is_final_root(root))
+            .filter(|root| !stripe::is_final_root(root))
             .map(|root| root.clone())
             .collect();
         let targets = store::resolve(self.store, &self.reading.scope, &open).await?;

@@ -48,6 +48,7 @@ pub(super) enum Why {
     Locked,
     Server(u16),
     CutOff,
+    Damaged,
     Unreachable(String),
 }
 
@@ -57,6 +58,7 @@ impl Why {
             Self::Locked => FetchError::Locked { what, attempts },
             Self::Server(status) => FetchError::Server { what, status, attempts },
             Self::CutOff => FetchError::Truncated { what, attempts },
+            Self::Damaged => FetchError::Damaged { what, attempts },
             Self::Unreachable(reason) => FetchError::Unreachable { what, attempts, reason },
         }
     }
@@ -129,18 +131,19 @@ pub(super) fn judge(answer: Result<Answer, reqwest::Error>, what: &str) -> Verdi
 }
 
 fn judge_body(answer: Answer, what: &str) -> Verdict {
-    let cut_off = Verdict::Retry { why: Why::CutOff, retry_after: None };
+    let retry = |why| Verdict::Retry { why, retry_after: None };
     if answer.broken.is_some() {
-        return cut_off;
+        return retry(Why::CutOff);
     }
     let not_json = |found| Verdict::Stop(FetchError::NotJson { what: what.to_owned(), found });
     match serde_json::from_slice::<&RawValue>(&answer.body) {
         Ok(_) => Verdict::Done(answer.body),
-        Err(_) => match answer.body.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Err(error) => match answer.body.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None => not_json("empty"),
             Some(b'<') => not_json("HTML"),
-            // Begun as JSON: an end that came too early, or a page that was damaged on its way.
-            Some(b'{') => cut_off,
+            // Begun as JSON: an end that came too early, or bytes that were damaged on their way.
+            Some(b'{') if error.is_eof() => retry(Why::CutOff),
+            Some(b'{') => retry(Why::Damaged),
             Some(_) => not_json("other text"),
         },
     }
@@ -172,6 +175,24 @@ fn judge_refusal(answer: &Answer, what: &str) -> Verdict {
         (status, ..) if answer.should_retry == Some(true) => retry(Why::Server(status)),
         (status @ 300..400, ..) => Verdict::Stop(FetchError::Redirected { what, status }),
         (status @ 500.., ..) => Verdict::Stop(FetchError::Server { what, status, attempts: 1 }),
-        (status, ..) => Verdict::Stop(FetchError::Refused { what, status, code, param }),
+        (status, ..) => Verdict::Stop(FetchError::Refused {
+            what,
+            status,
+            code: machine_word(code),
+            param: machine_word(param),
+        }),
     }
+}
+
+/// A word of the provider as it may be shown: machine words only, and none that looks like a key, which a proxy
+/// or a debugging page may send back.
+fn machine_word(word: String) -> String {
+    const CHARACTERS_MAX: usize = 64;
+    const KEYS: [&str; 4] = ["sk_", "rk_", "pk_", "whsec_"];
+    let is_plain =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.' | '-' | '[' | ']');
+    let is_shown = word.len() <= CHARACTERS_MAX
+        && word.chars().all(is_plain)
+        && !KEYS.iter().any(|key| word.contains(key));
+    if is_shown { word } else { "[not shown]".to_owned() }
 }

@@ -1,9 +1,9 @@
-//! Single objects by id, and what hangs on one charge. What the provider does not know is told apart from
+//! Single objects by id, and what hangs on one charge or payment intent. What the provider does not know is told apart from
 //! what it would not say.
 
 use super::client::Client;
 use super::fetch_error::FetchError;
-use super::list_page::{Record, is_askable, object_path, of_charge_path, read_page, read_record};
+use super::list_page::{Record, is_askable, object_path, of_object_path, read_page, read_record};
 use super::{Cancel, Stream};
 use crate::record::{SECOND_US, Scope};
 use crate::store::{PageRecord, Store};
@@ -33,8 +33,8 @@ pub struct ById {
 enum Question {
     /// The object itself.
     Object,
-    /// The stream's objects of this charge.
-    OfCharge,
+    /// The stream's objects that name it in this field.
+    Of(&'static str),
 }
 
 enum Answer {
@@ -58,23 +58,23 @@ pub async fn fetch_by_id(
     ask_all(store, client, scope, stream, ids, Question::Object, cancel).await
 }
 
-/// Fetches a stream's objects (refunds, disputes) of these charges, whenever they were made, into the store.
-/// `found` has their ids, the rest the charges'.
+/// Fetches a stream's objects that name one of `ids` in the field `filter`, whenever they were made, into the
+/// store. `found` has their ids, the rest those of `ids`.
 ///
-/// Source: the parameter `charge` of <https://docs.stripe.com/api/refunds/list> and
-/// <https://docs.stripe.com/api/disputes/list>.
+/// Source: the parameters `charge` and `payment_intent` of <https://docs.stripe.com/api/refunds/list> and
+/// <https://docs.stripe.com/api/disputes/list>, `payment_intent` of <https://docs.stripe.com/api/charges/list>.
 ///
 /// # Errors
 /// As [`fetch_by_id`].
-pub async fn fetch_of_charges(
+pub async fn fetch_of(
     store: &Store,
     client: &Client,
     scope: &Scope,
     stream: &Stream,
-    charges: &BTreeSet<String>,
+    (filter, ids): (&'static str, &BTreeSet<String>),
     cancel: &Cancel,
 ) -> Result<ById> {
-    ask_all(store, client, scope, stream, charges, Question::OfCharge, cancel).await
+    ask_all(store, client, scope, stream, ids, Question::Of(filter), cancel).await
 }
 
 async fn ask_all(
@@ -109,7 +109,7 @@ async fn ask_all(
                     Question::Object => {
                         result.found.insert(id);
                     }
-                    Question::OfCharge => {
+                    Question::Of(_) => {
                         result.found.extend(found.iter().map(|record| record.record_id.clone()));
                     }
                 }
@@ -158,7 +158,7 @@ async fn ask(
 ) -> (String, Result<Answer, FetchError>) {
     let found = match question {
         Question::Object => object(&client, &stream, &scope, &id).await,
-        Question::OfCharge => of_charge(&client, &stream, &scope, &id).await.map(Answer::Found),
+        Question::Of(filter) => of_object(&client, &stream, &scope, filter, &id).await.map(Answer::Found),
     };
     let answer = match found {
         Err(FetchError::NotFound { .. }) => Ok(Answer::Unknown),
@@ -184,17 +184,18 @@ async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Re
     }
 }
 
-/// The list of a charge's refunds or disputes, to its end: there are few, and none comes before others that
-/// the list has shown.
-async fn of_charge(
+/// The list of an object's charges, refunds or disputes, to its end: there are few, and none comes before
+/// others that the list has shown.
+async fn of_object(
     client: &Client,
     stream: &Stream,
     scope: &Scope,
-    charge_id: &str,
+    filter: &str,
+    id: &str,
 ) -> Result<Vec<PageRecord>, FetchError> {
     let mut found: Vec<PageRecord> = Vec::new();
     loop {
-        let path = of_charge_path(stream, charge_id, found.last().map(|record| record.record_id.as_str()));
+        let path = of_object_path(stream, filter, id, found.last().map(|record| record.record_id.as_str()));
         let body = client.get(stream.name, &path, &scope.account).await?;
         let shape =
             |problem| FetchError::Shape { what: format!("list {}: GET {path}", stream.name), problem };

@@ -123,6 +123,14 @@ pub enum FetchError {
         /// Attempts made.
         attempts: u32,
     },
+    /// 200, but the body is not JSON although it begins as JSON does (bytes that are not UTF-8, say).
+    #[error("{what}: the answer was damaged, no readable JSON, at each of {attempts} attempts")]
+    Damaged {
+        /// The request.
+        what: String,
+        /// Attempts made.
+        attempts: u32,
+    },
     /// The body is larger than any page can be.
     #[error("{what}: the answer is larger than {bytes_max} bytes")]
     TooLarge {
@@ -177,6 +185,10 @@ impl FetchError {
             }
             Self::Truncated { .. } => {
                 "something between here and the provider cuts answers off; run it again"
+            }
+            Self::Damaged { .. } => {
+                "something between here and the provider changes answers, or one record is broken there: run it again; \
+                 if it stays, narrow it down with --since and --until and report it"
             }
             Self::TooLarge { .. } | Self::Shape { .. } => {
                 "check `base_url`; if it is right, the provider's API has changed: report it"

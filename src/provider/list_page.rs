@@ -82,10 +82,10 @@ pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     path
 }
 
-/// Path and query of the list of a charge's objects.
-pub(super) fn of_charge_path(stream: &Stream, charge_id: &str, after: Option<&str>) -> String {
+/// Path and query of the list of the objects that name `id` in the field `filter`.
+pub(super) fn of_object_path(stream: &Stream, filter: &str, id: &str, after: Option<&str>) -> String {
     let mut path = format!("{}?limit=100", stream.path);
-    push_pair(&mut path, '&', "charge", charge_id);
+    push_pair(&mut path, '&', filter, id);
     for (name, value) in stream.query {
         push_pair(&mut path, '&', name, value);
     }

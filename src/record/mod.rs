@@ -6,6 +6,7 @@ mod coverage;
 mod fact;
 mod hash;
 mod ids;
+mod invoice;
 mod money;
 mod window;
 
@@ -16,6 +17,7 @@ pub use fact::{
 };
 pub use hash::{hex, sha256_hex};
 pub use ids::{EffectKey, EventKey, Scope};
+pub use invoice::InvoiceParts;
 pub use money::{MoneyError, decimal_from_minor, iso_exponent, minor_from_decimal};
 pub use window::{
     SECOND_US, Window, WindowError, day_start, format_instant, parse_bound, parse_instant, parse_month,

@@ -75,21 +75,6 @@ pub async fn resolve(
     Ok(found)
 }
 
-/// Whether a payment intent of this scope leads to another one (see the parts of an invoice).
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn has_joined_intents(store: &Store, scope: &Scope) -> Result<bool> {
-    let row = sqlx::query(include_str!("../../queries/store/alias_of_intents.sql"))
-        .bind(scope.provider.to_string())
-        .bind(scope.account.to_string())
-        .bind(scope.mode.to_string())
-        .fetch_optional(store.pool())
-        .await
-        .context("read aliases")?;
-    Ok(row.is_some())
-}
-
 async fn links(
     store: &Store,
     scope: &Scope,
@@ -144,7 +129,7 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
 }
 
 /// The ids with everything that leads to the same payments, so that a local row is found whichever of
-/// them it carries.
+/// them it carries. An invoice that several payments paid leads to none of them.
 ///
 /// # Errors
 /// When the store cannot be read.

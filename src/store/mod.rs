@@ -17,17 +17,21 @@ pub mod runs;
 pub mod states;
 pub mod work;
 mod aliases;
+mod asked;
 mod database;
 mod health;
 mod intents;
+mod invoices;
 mod pages;
 mod postgres;
 mod records;
 
-pub use aliases::{AliasTarget, aliases_of_roots, has_joined_intents, known_as, resolve, save_aliases};
+pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
+pub use asked::{asked_whole, save_asked};
 pub use database::{Database, shown_url};
 pub use health::{ScopeHealth, inbox_health};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
+pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
 pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, records_page};
 
@@ -206,11 +210,13 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrations(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 4] = [
+    const FILES: [(i64, &str, &str); 6] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
-        (5, "receive", include_str!("../../migrations/0005_receive.sql")),
+        (4, "payment asked", include_str!("../../migrations/0004_payment_asked.sql")),
+        (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
+        (6, "receive", include_str!("../../migrations/0006_receive.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =

@@ -62,12 +62,15 @@ async fn alias_rows(
     connection: &mut AnyConnection,
     roots: &BTreeSet<String>,
 ) -> Result<Vec<(Scope, String, String)>> {
-    const SQL: &str = include_str!("../../queries/store/alias_whole_of_roots.sql");
+    const ALIASES: &str = include_str!("../../queries/store/alias_whole_of_roots.sql");
+    const INVOICES: &str = include_str!("../../queries/store/invoice_of_roots.sql");
     let roots: Vec<&String> = roots.iter().filter(|root| is_storable(root)).collect();
     let mut found = Vec::new();
     let mut scopes = Scopes::default();
-    for chunk in roots.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+    let chunks = || roots.chunks(CHUNK_ROWS);
+    for (sql, chunk) in chunks().map(|chunk| (ALIASES, chunk)).chain(chunks().map(|chunk| (INVOICES, chunk)))
+    {
+        let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for root in chunk {
             query = query.bind(&***root);
         }

@@ -1,6 +1,6 @@
 //! `kill -9` at every stage, at seeded points that are seen and not waited for; then the same command
 //! again. Everything must end as it does without the kill: no row lost or doubled, no half report, no
-//! second correction. Ctrl-C ends cleanly, and the next run goes on.
+//! second correction. Ctrl-C and SIGTERM end cleanly, and the next run goes on.
 
 use crate::stage::{Ended, Stage};
 use recon::demo::Rng;
@@ -231,33 +231,35 @@ async fn killed_while_applying_it_books_everything_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ctrl_c_ends_cleanly_and_the_next_run_goes_on() {
+async fn ctrl_c_and_sigterm_end_cleanly_and_the_next_run_goes_on() {
     let faults = || Faults { page_latency: Duration::from_millis(15), ..Faults::default() };
     let calm = Stage::new(SEED, 3_000, &Mix::each(1), faults()).await;
     assert_eq!(calm.run(&[]).code, Some(1));
     let fresh = lists(&calm);
-    let stage = Stage::new(SEED, 3_000, &Mix::each(1), faults()).await;
-    let mut child = stage.run_command(&[]).spawn().unwrap();
-    while lists(&stage) < fresh * 2 / 3 {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before it was stopped");
-        std::thread::yield_now();
+    for signal in ["-INT", "-TERM"] {
+        let stage = Stage::new(SEED, 3_000, &Mix::each(1), faults()).await;
+        let mut child = stage.run_command(&[]).spawn().unwrap();
+        while lists(&stage) < fresh * 2 / 3 {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before it was stopped");
+            std::thread::yield_now();
+        }
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let ended = Ended::of(&child.wait_with_output().unwrap());
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert_eq!(ended.errors().len(), 1, "{}", ended.stderr);
+        assert!(ended.errors()[0].contains("stopped as asked"), "{}", ended.stderr);
+        assert_eq!(ended.stdout.lines().last(), Some("outcome=incomplete findings=0"));
+        assert!(stage.reports().is_empty());
+        assert_eq!(stage.ask("select cast(count(*) as text) from watermark").await, "0");
+        let said = stage.ask("select outcome || ': ' || error from run").await;
+        assert!(said.starts_with("incomplete: ") && said.contains("stopped as asked"), "{said}");
+        let before = lists(&stage);
+        let again = stage.run(&[]);
+        assert_eq!(again.code, Some(1), "{}", again.stderr);
+        let resumed = lists(&stage) - before;
+        assert!(resumed < fresh, "{resumed} requests after {before}, {fresh} for a fresh run");
+        assert_eq!(stage.latest("findings.csv"), calm.latest("findings.csv"));
+        assert!(records(&stage).await == records(&calm).await);
     }
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let ended = Ended::of(&child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert_eq!(ended.errors().len(), 1, "{}", ended.stderr);
-    assert!(ended.errors()[0].contains("stopped as asked"), "{}", ended.stderr);
-    assert_eq!(ended.stdout.lines().last(), Some("outcome=incomplete findings=0"));
-    assert!(stage.reports().is_empty());
-    assert_eq!(stage.ask("select cast(count(*) as text) from watermark").await, "0");
-    let said = stage.ask("select outcome || ': ' || error from run").await;
-    assert!(said.starts_with("incomplete: ") && said.contains("stopped as asked"), "{said}");
-    let before = lists(&stage);
-    let again = stage.run(&[]);
-    assert_eq!(again.code, Some(1), "{}", again.stderr);
-    let resumed = lists(&stage) - before;
-    assert!(resumed < fresh, "{resumed} requests after {before}, {fresh} for a fresh run");
-    assert_eq!(stage.latest("findings.csv"), calm.latest("findings.csv"));
-    assert!(records(&stage).await == records(&calm).await);
 }

@@ -7,7 +7,7 @@ use crate::gather::{
     fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of_charges};
+use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -110,7 +110,7 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
             ids.extend(follow_references(job, &gathered, side, client, outside.stale).await?);
         }
         side.learn(&ids).await?;
-        ask_for_unknown_ids(job, &gathered, &reading).await?;
+        super::unknown_ids::ask_for_unknown_ids(job, &gathered, &reading).await?;
     }
     Ok(gathered)
 }
@@ -280,7 +280,7 @@ pub(super) async fn fetch_given_back(
     for stream in ["refunds", "disputes"].into_iter().filter_map(stripe::stream_named) {
         let scope = &side.reading.scope;
         let answered =
-            fetch_of_charges(job.store, client, scope, stream, charges, &job.request.cancel).await?;
+            fetch_of(job.store, client, scope, stream, ("charge", charges), &job.request.cancel).await?;
         found.extend(found_of(answered, gathered, side, stream)?);
     }
     Ok(found)
@@ -301,39 +301,6 @@ fn found_of(
         bail!("fetch {} {id}: {cause}, and {} more were not answered", stream.name, left.count());
     }
     Ok(answered.found)
-}
-
-/// Asks the provider for the ids of local rows that no record leads to: an old payment whose row was
-/// booked in this window, or nothing at all. Capped; the rest stays unasked and the notes say so.
-async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Reading) -> Result<()> {
-    let (Some(local), Some(client)) = (&gathered.local, gathered.clients.get(&*reading.scope.provider))
-    else {
-        return Ok(());
-    };
-    let mut ids: BTreeSet<String> = BTreeSet::new();
-    let mut collect = |fact: Fact| {
-        match fact {
-            Fact::LocalEffect(row) if row.scope == reading.scope && row.root_id == row.object_id => {
-                ids.insert(row.object_id);
-            }
-            Fact::LocalState(row) if row.scope == reading.scope && row.root_id == row.object_id => {
-                ids.insert(row.object_id);
-            }
-            _ => {}
-        }
-        Ok(())
-    };
-    local.effects(job.window, &mut collect).await?;
-    local.states(job.window, &mut collect).await?;
-    let side = ProviderSide { store: job.store, reading };
-    let mut known = side.known_ids(&ids).await?;
-    ids.retain(|id| !known.contains(id));
-    // A record that is stored need not have taught its aliases: a run may have been killed in between.
-    known.retain(|id| !stripe::is_final_root(id));
-    side.learn(&known).await?;
-    let ids = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
-    let found = fetch_ids(job, gathered, side, client, ids).await?;
-    side.learn(&found).await
 }
 
 /// Fetches objects of any stream by id, and what they point to. Answers what the provider has.

@@ -1,16 +1,19 @@
 //! Steps two and three: compare in bounded memory, then load what is suspicious whole and judge it.
 
 use super::Job;
+use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
+use super::of_invoices::{Said, doubtful, judge_all, with_payments};
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Stray, conflicting_events, coverage_gaps, from_note,
-    judge, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
+    from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
+use crate::store;
 use anyhow::{Context as _, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -29,6 +32,16 @@ pub(super) struct Judged {
     pub(super) tie_out: TieOutInput,
 }
 
+impl Judged {
+    fn take(&mut self, judgement: Judgement) {
+        self.counted.add(judgement.counted);
+        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
+            self.tie_out.add_in_flight(scope, currency, *kind, *minor);
+        }
+        self.findings.extend(judgement.findings);
+    }
+}
+
 /// Compares the sides and judges every suspicious group.
 pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Result<Judged> {
     let (suspicious, strays) = compare(job, gathered).await?;
@@ -45,6 +58,8 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         judged.tie_out.add_local(scope, currency, *kind, signed(sums.local_minor)?);
     }
     let mut intents = Intents::default();
+    let mut of_invoices = BTreeSet::new();
+    let mut completing = Completing::new(job);
     // The keys come by scope.
     let mut roots = suspicious.roots()?.peekable();
     while let Some(first) = roots.next().transpose()? {
@@ -56,7 +71,12 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
             batch.insert(key.root_id);
         }
         if let Some(reading) = gathered.readings.iter().find(|reading| reading.scope == first.scope) {
-            judge_batch(job, gathered, reading, &batch, &mut intents, &mut judged).await?;
+            let said =
+                judge_batch(job, gathered, reading, &batch, (&mut of_invoices, &mut completing)).await?;
+            for (root_id, (group, judgement)) in said {
+                intents.add(&reading.scope, &root_id, &group);
+                judged.take(judgement);
+            }
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
@@ -136,21 +156,26 @@ fn admitted(job: &Job<'_>, gathered: &Gathered, fact: &Fact) -> Admitted {
     Admitted::Stray(Stray { scope, object_id, event_id, effect_id, at_us })
 }
 
-/// Loads groups whole, asks the provider again for what no record stands behind, and judges.
+/// Loads groups whole, asks the provider again for what no record stands behind, and judges. A payment that
+/// then looks wrong is asked for whole and judged again. `of_invoices` are roots that were judged with another
+/// batch, because they share an invoice with one of it.
 async fn judge_batch(
     job: &Job<'_>,
     gathered: &Gathered,
     reading: &Reading,
     roots: &BTreeSet<String>,
-    intents: &mut Intents,
-    judged: &mut Judged,
-) -> Result<()> {
-    if roots.is_empty() {
-        return Ok(());
-    }
+    (of_invoices, completing): (&mut BTreeSet<(Scope, String)>, &mut Completing),
+) -> Result<Said> {
     let sides = gathered.sides(job, reading);
-    let mut groups = sides.load(roots).await?;
+    let mut roots = roots.clone();
+    let mut invoices = with_payments(&sides, &mut roots).await?;
+    roots.retain(|root| !of_invoices.contains(&(reading.scope.clone(), root.clone())));
+    if roots.is_empty() {
+        return Ok(Said::new());
+    }
+    let mut groups = sides.load(&roots).await?;
     let mut unproven = ids_without_record(&sides, &groups).await?;
+    unproven.extend(sides.provider.not_stored(&roots, &invoices).await?);
     if job.resume_of.is_some() {
         // What the earlier run read may have changed since.
         unproven.extend(groups.keys().cloned());
@@ -158,19 +183,37 @@ async fn judge_batch(
     }
     let was_asked = ask_again(job, gathered, &sides, unproven).await?;
     if was_asked != Asked::NothingNew {
-        groups = sides.load(roots).await?;
+        invoices = with_payments(&sides, &mut roots).await?;
+        groups = sides.load(&roots).await?;
     }
     let context = context(job, gathered, reading, was_asked != Asked::NotAll);
-    for (root_id, group) in groups {
-        intents.add(&reading.scope, &root_id, &group);
-        let judgement = judge(&context, &reading.scope, &root_id, group);
-        judged.counted.add(judgement.counted);
-        for InFlight { scope, currency, kind, minor } in &judgement.in_flight {
-            judged.tie_out.add_in_flight(scope, currency, *kind, *minor);
+    let mut said = judge_all(&context, &reading.scope, groups, &invoices);
+    let doubtful = doubtful(&mut said, &invoices);
+    let whole = completing.whole(job, gathered, &sides, &doubtful).await?;
+    // What was read may have said that a payment is another one.
+    let doubtful: BTreeSet<String> = doubtful.into_keys().collect();
+    let moved = store::resolve(job.store, &reading.scope, &doubtful).await?;
+    let root_of = |root: &String| moved.get(root).map_or(root, |target| &target.root_id).clone();
+    let mut whole: BTreeSet<String> = whole.iter().map(root_of).collect();
+    let mut again: BTreeSet<String> = doubtful.iter().map(root_of).collect();
+    let of_again = with_payments(&sides, &mut again).await?;
+    // An invoice is whole where all of its payments are.
+    for invoice in &of_again {
+        if !invoice.roots().all(|root| whole.contains(root)) {
+            whole.retain(|root| !invoice.roots().any(|one| one == root));
         }
-        judged.findings.extend(judgement.findings);
     }
-    Ok(())
+    for (root_id, (group, mut judgement)) in
+        judge_all(&context, &reading.scope, sides.load(&again).await?, &of_again)
+    {
+        if !whole.contains(&root_id) {
+            judgement.doubt(&loose_kinds(&root_id, &group));
+        }
+        said.insert(root_id, (group, judgement));
+    }
+    let roots_of_invoices = invoices.iter().chain(&of_again).flat_map(InvoiceParts::roots);
+    of_invoices.extend(roots_of_invoices.map(|root| (reading.scope.clone(), root.clone())));
+    Ok(said)
 }
 
 fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_asked: bool) -> Context {
@@ -243,6 +286,9 @@ async fn confirmed(job: &Job<'_>, gathered: &Gathered, intents: Intents) -> Resu
             if let Fact::ProviderEffect(effect) = fact {
                 groups.entry(effect.root_id.clone()).or_default().provider_effects.push(effect);
             }
+        }
+        for invoice in sides.provider.invoices_of(&roots).await? {
+            join_purchase(&mut groups, &invoice);
         }
         for (root_id, group) in groups.iter().filter(|(root_id, _)| roots.contains(*root_id)) {
             confirmed.add(&reading.scope, root_id, group);

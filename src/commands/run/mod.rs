@@ -5,10 +5,13 @@
 //! saw everything.
 
 mod applying;
+mod completing;
 mod gathering;
 mod judging;
+mod of_invoices;
 mod offline;
 mod reporting;
+mod unknown_ids;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};

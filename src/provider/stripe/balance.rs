@@ -166,6 +166,10 @@ pub(super) fn facts(out: &mut Output<'_>, wire: &wire::BalanceTransaction<'_>) -
 /// without repetition. Empty for a body that cannot be read; [`super::facts`] says why.
 #[must_use]
 pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
+    if stream == "invoices" {
+        return super::parse(stream, body)
+            .map_or_else(|_| Vec::new(), |wire| super::invoice::references(&wire));
+    }
     let found = match stream {
         "refunds" => {
             super::parse(stream, body).ok().and_then(|wire: wire::Refund<'_>| charge_of(wire.charge))
@@ -174,19 +178,35 @@ pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
             super::parse(stream, body).ok().and_then(|wire: wire::Dispute<'_>| charge_of(wire.charge))
         }
         "balance_transactions" => super::parse(stream, body).ok().and_then(|wire| source_of(&wire)),
-        "invoices" => super::parse(stream, body).ok().and_then(|wire| {
-            let mut issues = Issues::new("invoice", i64::MAX);
-            super::invoice::payment(&mut issues, &wire)
-                .map(|payment| (payment.stream, payment.id.into_owned()))
-        }),
+        "checkout_sessions" => super::parse(stream, body).ok().and_then(|wire| invoice_of(&wire)),
         _ => None,
     };
     found.into_iter().collect()
 }
 
+/// The newest charge of a payment intent, for an intent that was read without its window.
+#[must_use]
+pub fn charge_of_intent(stream: &str, body: &[u8]) -> Option<String> {
+    if stream != "payment_intents" {
+        return None;
+    }
+    let wire: wire::PaymentIntent<'_> = super::parse(stream, body).ok()?;
+    let mut quiet = Issues::new("payment_intent", i64::MAX);
+    super::intent::charge_of(&mut quiet, wire.latest_charge, wire.charges).map(std::borrow::Cow::into_owned)
+}
+
 fn charge_of(charge: Raw<'_>) -> Option<(&'static str, String)> {
     match charge.reference() {
         Read::Value(charge) => Some(("charges", charge.id.into_owned())),
+        _ => None,
+    }
+}
+
+/// The invoice that leads from a session to its payment, where the session does not name the payment itself.
+fn invoice_of(wire: &wire::Session<'_>) -> Option<(&'static str, String)> {
+    match (wire.payment_intent.reference(), wire.invoice.reference()) {
+        (Read::Value(_), _) => None,
+        (_, Read::Value(invoice)) => Some(("invoices", invoice.id.into_owned())),
         _ => None,
     }
 }

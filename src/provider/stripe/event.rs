@@ -280,7 +280,9 @@ fn invoice_subject<'a>(context: &mut Context<'a, '_>, wire: &wire::Invoice<'a>) 
     let is_money_expected = invoice::expects_payment(context.issues, wire);
     let payment = invoice::payment(context.issues, wire);
     let charge = context.issues.reference_id("charge", wire.charge);
-    let root_id = payment.map_or_else(|| id.clone(), |payment| payment.id);
+    let is_in_parts = invoice::is_paid_in_parts(wire);
+    let charge = charge.filter(|_| !is_in_parts);
+    let root_id = payment.filter(|_| !is_in_parts).map_or_else(|| id.clone(), |payment| payment.id);
     let object_id = charge.clone().unwrap_or_else(|| root_id.clone());
     // Nothing was due, or it was paid elsewhere: no money came in here.
     let is_empty = matches!(context.most, Tracks::Effect(_)) && !is_money_expected;

@@ -3,9 +3,9 @@
 
 use super::issues::Issues;
 use super::output::Output;
-use super::wire::{self, Raw, parse_object};
+use super::wire::{self, Raw, Read, parse_object};
 use super::{Opening, ReadError};
-use crate::record::NoteKind;
+use crate::record::{InvoiceParts, NoteKind, Scope};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -43,15 +43,13 @@ pub(super) fn facts(out: &mut Output<'_>, wire: &wire::Invoice<'_>) -> Result<()
         issues.unknown_value("status", &status);
     }
     let is_money_expected = expects_payment(&mut issues, wire);
-    let parts = parts(out.reading.now_us, wire);
-    let mut payment = payment(&mut issues, wire);
-    if let ([first, _, ..], Some(payment)) = (parts.as_slice(), payment.as_mut()) {
-        payment.id = Cow::Owned(first.clone());
-    }
-    for part in parts.iter().skip(1) {
-        out.alias(part, &parts[0], false);
-    }
+    let payment = payment(&mut issues, wire);
     overpaid(&mut issues, wire);
+    if is_paid_in_parts(wire) {
+        // It leads to none of its payments, each of which stands for itself: see [`parts`].
+        out.notes(&issues, &head.id, &head.id, None, head.created_us);
+        return Ok(());
+    }
     match &payment {
         Some(payment) => out.alias(&head.id, &payment.id, false),
         None if is_money_expected => issues.add(
@@ -139,22 +137,47 @@ pub(super) fn associated<'a>(
     intent.map(|id| ("payment_intents", id)).or_else(|| charge.map(|id| ("charges", id)))
 }
 
-/// The payment intents that each paid a part of the invoice, in id order, where there are several; empty
-/// otherwise. They are one payment, so that a local row on the invoice stands against all of them: the
-/// first id stands for the others, which never leads in a circle when a part is added later. Where more
-/// was paid than was due they stay apart, because the customer may have paid twice.
-fn parts(now_us: i64, wire: &wire::Invoice<'_>) -> Vec<String> {
+/// The payment intents that each paid a part of the invoice, where there are several; empty otherwise.
+fn paid_intents(wire: &wire::Invoice<'_>) -> BTreeSet<String> {
     // What is not understood is noted where the payment is read.
-    let mut quiet = Issues::new("invoice", now_us);
-    if quiet.whole("amount_overpaid", wire.amount_overpaid).unwrap_or(0) > 0 {
-        return Vec::new();
-    }
+    let mut quiet = Issues::new("invoice", i64::MAX);
     let paid = payments(&mut quiet, wire.payments).into_iter().filter(|payment| payment.is_paid);
     let intents: BTreeSet<String> = paid
         .filter(|payment| payment.stream == "payment_intents")
         .map(|payment| payment.id.into_owned())
         .collect();
-    if intents.len() > 1 { intents.into_iter().collect() } else { Vec::new() }
+    if intents.len() > 1 { intents } else { BTreeSet::new() }
+}
+
+/// Whether several payment intents paid the invoice.
+pub(super) fn is_paid_in_parts(wire: &wire::Invoice<'_>) -> bool {
+    !paid_intents(wire).is_empty()
+}
+
+/// The payments of an invoice that several paid; `None` for every other record.
+pub(super) fn parts(scope: &Scope, wire: &wire::Invoice<'_>) -> Option<InvoiceParts> {
+    let payment_ids = paid_intents(wire);
+    let Read::Value(id) = wire.id.id() else { return None };
+    let mut quiet = Issues::new("invoice", i64::MAX);
+    let paid = quiet.whole("amount_paid", wire.amount_paid).unwrap_or(0);
+    let excess = quiet.whole("amount_overpaid", wire.amount_overpaid).unwrap_or(0);
+    (!payment_ids.is_empty()).then(|| InvoiceParts {
+        scope: scope.clone(),
+        invoice_id: id.into_owned(),
+        payment_ids,
+        due_minor: paid.saturating_sub(excess.max(0)).max(0),
+    })
+}
+
+/// What an invoice points to: the payments that each paid a part of it, else its payment.
+pub(super) fn references(wire: &wire::Invoice<'_>) -> Vec<(&'static str, String)> {
+    let parts = paid_intents(wire);
+    if !parts.is_empty() {
+        return parts.into_iter().map(|id| ("payment_intents", id)).collect();
+    }
+    let mut quiet = Issues::new("invoice", i64::MAX);
+    let payment = payment(&mut quiet, wire);
+    payment.map(|payment| (payment.stream, payment.id.into_owned())).into_iter().collect()
 }
 
 /// Two payments that each paid the same invoice, and more money than was due: the customer may

@@ -23,13 +23,13 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use balance::{references, stream_of_id};
+pub use balance::{charge_of_intent, references, stream_of_id};
 pub use event_types::{event_type_effects, tracks_of_type};
 pub use money::exponent;
 pub use streams::{API_VERSION, STREAMS, is_final_root, stream_named};
 
 use crate::config::{Basis, ProviderSettings};
-use crate::record::{EffectKind, Fact, NoteKind, Scope, Window};
+use crate::record::{EffectKind, Fact, InvoiceParts, NoteKind, Scope, Window};
 use issues::Issues;
 use output::Output;
 use serde::Deserialize;
@@ -134,6 +134,15 @@ pub fn facts(reading: &Reading, stream: &str, body: &[u8]) -> Result<Vec<Fact>, 
         _ => return Err(ReadError::UnknownStream { stream: stream.to_owned() }),
     }
     Ok(out.facts)
+}
+
+/// The payments that each paid a part of an invoice, where this record is an invoice that several paid.
+#[must_use]
+pub fn invoice_parts(scope: &Scope, stream: &str, body: &[u8]) -> Option<InvoiceParts> {
+    if stream != "invoices" {
+        return None;
+    }
+    parse(stream, body).ok().and_then(|wire| invoice::parts(scope, &wire))
 }
 
 fn parse<'a, T: Deserialize<'a>>(stream: &str, body: &'a [u8]) -> Result<T, ReadError> {

@@ -44,6 +44,9 @@ async fn each_failure_has_its_own_error_and_hint() {
     let refused = always(|| Fault::error(400, "parameter_unknown", "creatd")).await;
     assert!(matches!(refused, (FetchError::Refused { status: 400, .. }, 1)), "{refused:?}");
     assert!(refused.0.to_string().contains("creatd"));
+    let echoed = always(|| Fault::error(400, "sk_test_never_shown", "a key sk_test_never_shown")).await;
+    let text = format!("{} {:?}", echoed.0, echoed.0);
+    assert!(text.contains("[not shown]") && !text.contains("never_shown"), "{text}");
     let broken = always(|| Fault::error(503, "", "")).await;
     assert!(matches!(broken, (FetchError::Server { status: 503, .. }, 4)), "{broken:?}");
     let html = always(|| Fault::Html).await;
@@ -52,13 +55,15 @@ async fn each_failure_has_its_own_error_and_hint() {
     assert!(matches!(cut_off, (FetchError::Truncated { .. }, 4)), "{cut_off:?}");
     let half = always(|| Fault::HalfJson).await;
     assert!(matches!(half, (FetchError::Truncated { .. }, 4)), "{half:?}");
+    let damaged = always(|| Fault::Status(200, vec![], "{\"data\": [nothing]}".to_owned())).await;
+    assert!(matches!(damaged, (FetchError::Damaged { .. }, 4)), "{damaged:?}");
     let moved =
         always(|| Fault::Status(302, vec![("location", "https://example.com/".to_owned())], String::new()));
     let moved = moved.await;
     assert!(matches!(moved, (FetchError::Redirected { status: 302, .. }, 1)), "{moved:?}");
     let limited = always(|| Fault::refused(vec![])).await;
     assert!(matches!(limited, (FetchError::RateLimited { .. }, 16)), "{limited:?}");
-    for error in [unauthorized.0, forbidden.0, broken.0, html.0, cut_off.0, moved.0, limited.0] {
+    for error in [unauthorized.0, forbidden.0, broken.0, html.0, cut_off.0, damaged.0, moved.0, limited.0] {
         let text = error.to_string();
         assert!(text.starts_with("fetch things: GET /v1/things?limit=2: "), "{text}");
         assert!(!text.contains("never_shown") && !error.hint().is_empty());

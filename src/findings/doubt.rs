@@ -1,0 +1,55 @@
+//! Doubt: which findings rest on a payment being known whole. A window shows some of its charges, refunds and
+//! disputes; a row that names the payment may belong to one that was not seen.
+//!
+//! The one thing to get right: what stands on exact ids (rows of a refund on that refund) needs no more than
+//! that one record, and is found however little else is known.
+
+use super::{Action, Finding, Group, Judgement, Kind, Severity};
+use crate::record::EffectKind;
+use std::collections::BTreeSet;
+
+/// Kinds of effect for which the books have a row that names no object that was seen to carry such an effect.
+#[must_use]
+pub fn loose_kinds(root_id: &str, group: &Group) -> BTreeSet<EffectKind> {
+    let anchors: BTreeSet<(EffectKind, &str)> =
+        group.provider_effects.iter().map(|effect| (effect.kind, effect.object_id.as_str())).collect();
+    let own = group.local_effects.iter().filter(|row| row.root_id == root_id);
+    own.filter(|row| !anchors.contains(&(row.kind, &row.object_id))).map(|row| row.kind).collect()
+}
+
+impl Judgement {
+    /// Whether more than was seen of the payment may change what was found of it.
+    #[must_use]
+    pub fn is_doubtful(&self, loose: &BTreeSet<EffectKind>) -> bool {
+        self.findings.iter().any(|finding| rests_on_whole(finding, loose))
+    }
+
+    /// Takes back what was found of a payment that could not be asked for whole: what would have been corrected
+    /// is for a person.
+    pub fn doubt(&mut self, loose: &BTreeSet<EffectKind>) {
+        for finding in self.findings.iter_mut().filter(|finding| rests_on_whole(finding, loose)) {
+            if finding.kind == Kind::TimingDifference {
+                continue;
+            }
+            let said = std::mem::take(&mut finding.note);
+            if finding.action.is_correctable() {
+                finding.note = format!("it looks like {} ({said})", finding.kind);
+                finding.kind = Kind::NeedsReview;
+                "not_asked_whole".clone_into(&mut finding.cause);
+                finding.severity = Severity::Major;
+                finding.target_state = None;
+                finding.action = Action::Review;
+            } else {
+                finding.note = said;
+            }
+            finding.note.push_str("; the payment was not asked for whole");
+        }
+    }
+}
+
+fn rests_on_whole(finding: &Finding, loose: &BTreeSet<EffectKind>) -> bool {
+    let is_of_status = finding.expected_state.is_some()
+        || finding.found_state.is_some()
+        || finding.kind == Kind::AmountMismatch && finding.effect.is_none();
+    is_of_status || finding.effect.is_some_and(|kind| loose.contains(&kind))
+}
