@@ -102,3 +102,36 @@ async fn an_invoice_paid_in_parts_and_booked_whole_is_booked() {
     assert_eq!(kinds, ["duplicate_charge"], "{findings}{}", ended.stderr);
     assert_eq!(stage.latest("plan.csv").lines().count(), 1, "nothing to correct");
 }
+
+/// A correction that somebody took back is not planned again: its key books once, so a plan that asked for it
+/// could never be carried out. The finding stays, for a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_corrected_and_undone_by_hand_is_left_to_a_person() {
+    let mix = Mix(vec![(Fault::MissedRefund, 1), (Fault::DuplicateDelivery, 1)]);
+    let stage = Stage::new(8, 200, &mix, Faults::default()).await;
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let planned = stage.latest("plan.csv").lines().count() - 1;
+    let plan = stage.reports().pop().unwrap().join("plan.csv");
+    let (outcome, said) = stage.apply(&plan).await;
+    assert_eq!(outcome, recon::commands::Outcome::Clean, "{said}");
+    // The statement of docs/on-call.md, for every correction that booked.
+    let guide = include_str!("../../docs/on-call.md");
+    let (_, undo) = guide.split_once("```sql\n").unwrap();
+    let undo = undo.split_once("```").unwrap().0.replace("entry_id = 'ENTRY'", "run_id <> ''");
+    let store = stage.store().await;
+    let rows = sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap();
+    store.close().await;
+    assert!(rows.len() >= 2, "{}", rows.len());
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let again = stage.latest("plan.csv");
+    let findings = stage.latest("findings.csv");
+    assert_eq!(again.lines().count() - 1, planned - rows.len(), "{again}{findings}");
+    let told = findings.lines().filter(|line| {
+        line.contains(",review,")
+            && line.contains("corrected before in run ")
+            && line.contains(" undone since")
+    });
+    assert_eq!(told.count(), rows.len(), "{findings}");
+}

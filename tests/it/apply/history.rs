@@ -25,7 +25,9 @@ async fn finish(
     let watermarks = BTreeMap::from([(scope(), watermark_us)]);
     let end = End {
         run_id,
-        finished_at_us: at_us,
+        seen_at_us: at_us,
+        // The report was written before; what it says is what is kept.
+        finished_at_us: at_us + 1,
         outcome,
         error: "",
         findings,
