@@ -11,7 +11,9 @@
 //! authorised amount booked instead of the captured one, tax rounded a line at a time.
 //!
 //! # What to do
-//! A person decides; the provider's amount is the authority.
+//! The provider's amount is the authority. A person looks at what the handler made of it (factor, rounding, authorised instead of
+//! captured), books the row of `effect_ids` back (on-call.md, section 4; in tables of your own as those are reversed), and
+//! books it anew with `expected_minor`. For `refunded_total` the status row's running total is corrected.
 
 use super::{Action, Finding, Group, Kind, Severity, Unit};
 use crate::record::{EffectKind, LocalState, Scope};

@@ -9,7 +9,8 @@
 //! An operator's decision, a process outside of the provider, a half-finished change at the provider.
 //!
 //! # What to do
-//! A person decides. It is never corrected automatically.
+//! A person opens the object at the provider beside the local rows of the same id; `cause` and the note say what is odd.
+//! It is never corrected automatically; a booking that is wrong is booked back (on-call.md, section 4).
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};
