@@ -15,6 +15,15 @@ pub struct Progress {
     bars: Option<MultiProgress>,
 }
 
+impl Drop for Progress {
+    /// What was shown on the way is over; what was read stands in the summary.
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.bars.as_ref().map(MultiProgress::clear) {
+            tracing::debug!("the progress could not be cleared: {error}");
+        }
+    }
+}
+
 impl Progress {
     /// Bars where stderr is a terminal, lines of the log where it is not.
     #[must_use]
