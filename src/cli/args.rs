@@ -78,7 +78,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub apply: bool,
     /// Requests per second for each endpoint, instead of the configured ones.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = rate)]
     pub rate: Option<u32>,
     /// Ask nobody: compare again with what is stored. Without --until it ends where the last finished run did.
     #[arg(long)]
@@ -86,7 +86,7 @@ pub struct RunArgs {
     /// For an incident: count nothing as in flight; what is not booked now is a finding.
     #[arg(long)]
     pub no_grace: bool,
-    /// The summary on stdout as one line of JSON; the last line stays outcome=….
+    /// The summary on stdout as one line of JSON, before the last line, which stays outcome=...
     #[arg(long)]
     pub json: bool,
     /// Threads that compare, instead of `[compare] threads`. The result is the same for any number.
@@ -170,6 +170,12 @@ fn memory(text: &str) -> Result<usize, String> {
     const BYTES_MIN: usize = 16 << 20;
     let bytes = parse_size(text)?;
     if bytes < BYTES_MIN { Err("must be at least 16MiB".to_owned()) } else { Ok(bytes) }
+}
+
+fn rate(text: &str) -> Result<u32, String> {
+    const RATE_MAX: u32 = 100_000;
+    let rate = text.parse().ok().filter(|rate| (1..=RATE_MAX).contains(rate));
+    rate.ok_or_else(|| format!("must be a whole number from 1 to {RATE_MAX}"))
 }
 
 fn locale(text: &str) -> Result<Locale, String> {

@@ -29,7 +29,9 @@ fn page(command: &Command, out: &mut dyn Write) -> std::io::Result<()> {
     manual.render_description_section(out)?;
     manual.render_options_section(out)?;
     for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
-        let manual = Man::new(subcommand.clone());
+        let reads_configuration = matches!(subcommand.get_name(), "apply" | "status");
+        let shown = subcommand.clone().mut_arg("config", |argument| argument.hide(!reads_configuration));
+        let manual = Man::new(shown);
         let mut section = Vec::new();
         manual.render_synopsis_section(&mut section)?;
         manual.render_description_section(&mut section)?;
