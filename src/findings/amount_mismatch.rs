@@ -12,8 +12,8 @@
 //!
 //! # What to do
 //! The provider's amount is the authority. A person looks at what the handler made of it (factor, rounding, authorised instead of
-//! captured), books the row of `effect_ids` back (on-call.md, section 4; in tables of your own as those are reversed), and
-//! books it anew with `expected_minor`. For `refunded_total` the status row's running total is corrected.
+//! captured), and books the difference as an entry of its own ([how](on-call.md#4-undo); in tables of your own as you adjust those).
+//! For `refunded_total` the status row's running total is corrected.
 
 use super::{Action, Finding, Group, Kind, Severity, Unit};
 use crate::record::{EffectKind, LocalState, Scope};

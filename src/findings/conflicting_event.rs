@@ -9,7 +9,7 @@
 //!
 //! # What to do
 //! A person compares the stored bodies with the provider's own copy (dashboard, events, by the id), which decides; what was
-//! booked for the other one is booked back (on-call.md, section 4).
+//! booked for the other one is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Group, Kind};
 use crate::record::{InboxEvent, Scope};

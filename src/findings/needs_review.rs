@@ -10,7 +10,7 @@
 //!
 //! # What to do
 //! A person opens the object at the provider beside the local rows of the same id; `cause` and the note say what is odd.
-//! It is never corrected automatically; a booking that is wrong is booked back (on-call.md, section 4).
+//! It is never corrected automatically; a booking that is wrong is booked back ([how](on-call.md#4-undo)).
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};

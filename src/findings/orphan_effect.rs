@@ -11,7 +11,7 @@
 //!
 //! # What to do
 //! A person looks its object up in the provider's dashboard, in the other mode and the other accounts too. Where it is
-//! nowhere, the row named in `effect_ids` is booked back: in recon's ledger by the statement in on-call.md, section 4,
+//! nowhere, the row named in `effect_ids` is booked back: in recon's ledger by [the statement of the on-call page](on-call.md#4-undo),
 //! in tables of your own as those are reversed. Where it is somewhere else, the scope of the row is wrong.
 
 use super::judge::Context;

@@ -9,7 +9,7 @@
 //!
 //! # What to do
 //! A person looks at where it came from (`inbox_event`: when it was received, and whether its signature was checked) before
-//! anything that it caused is believed. What was booked for it is booked back (on-call.md, section 4).
+//! anything that it caused is believed. What was booked for it is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Kind};
 use crate::record::InboxEvent;

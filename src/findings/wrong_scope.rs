@@ -11,7 +11,7 @@
 //! # What to do
 //! A person compares the account and `livemode` of the event with the endpoint that it came through: a test endpoint or
 //! another account points at this handler, or `mode` and `accounts` in `recon.toml` lack it. The record never counts and
-//! never blocks a live one; what was booked for it is booked back (on-call.md, section 4).
+//! never blocks a live one; what was booked for it is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Kind, Severity};
 use crate::record::{Note, Scope};

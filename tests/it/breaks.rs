@@ -135,3 +135,27 @@ async fn what_was_corrected_and_undone_by_hand_is_left_to_a_person() {
     });
     assert_eq!(told.count(), rows.len(), "{findings}");
 }
+
+/// The page for a person on call: a wrong amount is put right by booking the difference.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_difference_that_is_booked_by_hand_clears_the_finding() {
+    let stage = Stage::new(9, 200, &Mix(vec![(Fault::AmountOther, 1)]), Faults::default()).await;
+    assert_eq!(stage.run(&[]).code, Some(1));
+    let findings = stage.latest("findings.csv");
+    let mut reader = csv::Reader::from_reader(findings.as_bytes());
+    let row = reader.records().map(Result::unwrap).find(|row| &row[1] == "amount_mismatch").unwrap();
+    let (entry, difference) = (row[9].to_owned(), row[13].to_owned());
+    let guide = include_str!("../../docs/on-call.md");
+    let (_, undo) = guide.split_once("```sql\n").unwrap();
+    let undo = undo.split_once("```").unwrap().0.replace("'ENTRY'", &format!("'{entry}'"));
+    let store = stage.store().await;
+    let is_refund = format!("select kind from ledger_entry where entry_id = '{entry}'");
+    let kind: String =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(is_refund)).fetch_one(store.pool()).await.unwrap();
+    let booked = if kind == "refund" { format!("-1 * {difference}") } else { difference };
+    let undo = undo.replace("-amount_minor", &booked);
+    assert_eq!(sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap().len(), 1);
+    store.close().await;
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}{}", stage.latest("findings.csv"), ended.stdout);
+}
