@@ -80,6 +80,12 @@ pub enum Answer {
 
 const ADOPTED: &str = "adopted ";
 
+/// The entry that stands for another one's key, where it only records that key.
+#[must_use]
+pub fn adopted_entry(entry: &Entry) -> Option<&str> {
+    entry.reason.strip_prefix(ADOPTED)
+}
+
 /// The id of the entry that holds an effect: readable, and the same whoever books it.
 #[must_use]
 pub fn entry_id(key: &EffectKey) -> String {

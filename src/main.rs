@@ -41,6 +41,13 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         )
         .into());
     }
+    if let (Some(_), Some(name)) = (config, asks_no_configuration(&command)) {
+        return Err(UsageError::new(
+            format!("recon {name} reads no configuration, so --config would change nothing"),
+            format!("leave out --config; `recon {name} --help` shows what it takes"),
+        )
+        .into());
+    }
     match command {
         Command::Init(args) => commands::init::init(&args.dir, &mut std::io::stdout().lock()),
         Command::Completions { shell } => print(|out| commands::completions::completions(shell, out)),
@@ -66,8 +73,31 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     }
 }
 
+/// The name of a subcommand that reads no configuration.
+const fn asks_no_configuration(command: &Command) -> Option<&'static str> {
+    match command {
+        Command::Init(_) => Some("init"),
+        Command::Completions { .. } => Some("completions"),
+        Command::Man => Some("man"),
+        Command::Demo(_) => Some("demo"),
+        Command::Apply(_) | Command::Status(_) => None,
+    }
+}
+
+/// A secret key can move money; what this program does needs one that reads.
+fn advise_on_keys(settings: &Settings) {
+    for provider in settings.providers.iter().filter(|provider| provider.api_key.reveal().starts_with("sk_"))
+    {
+        tracing::warn!(
+            "the api_key of `{}` is a secret key (sk_…); a restricted key (rk_…) that reads is enough",
+            provider.name
+        );
+    }
+}
+
 /// Checks everything that can be checked without asking anybody, then runs.
 async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Outcome> {
+    advise_on_keys(settings);
     let (canceller, flag) = recon::provider::Cancel::new();
     let request = RunRequest::new(args, settings, recon::clock::now_us(), flag)?;
     let settle_delay = settings.settle_delay(&request.providers);
@@ -121,6 +151,11 @@ fn usage_error(error: &clap::Error) -> UsageError {
     let told = told.split("\n\nFor more information").next().unwrap_or_default();
     let (message, tips) = told.split_once("\n\n").unwrap_or((told, ""));
     let message = message.trim_start_matches("error: ");
+    // clap says that something is missing, and not for what.
+    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument && message.contains("--since <DATE>") {
+        let hint = "such as --since 2024-05-01 --until 2024-05-03; both days are in the window";
+        return UsageError::new("--until needs --since", hint);
+    }
     let tip = tips.trim().trim_start_matches("tip: ");
     let hint = if tip.is_empty() { "`recon --help` shows every argument with examples" } else { tip };
     UsageError::new(message, hint)

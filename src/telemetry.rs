@@ -23,7 +23,8 @@ pub fn start() {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(is_coloured());
-    let started = if is_json { builder.json().try_init() } else { builder.try_init() };
+    // Where in the program a line was written is for programs that search, not for people.
+    let started = if is_json { builder.json().try_init() } else { builder.with_target(false).try_init() };
     if started.is_err() {
         tracing::debug!("logging had already been started");
     }

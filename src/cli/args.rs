@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const AFTER_HELP: &str = "\
 Examples:
-  recon                                     since the last finished run (for cron)
+  recon                                     from three days before the end of the last finished run (for cron)
   recon --since 2024-05-01                  from that day until now
   recon --month 2024-05                     one month, for the month-end close
   recon --since 2024-05-01 --until 2024-05-03 --no-grace
@@ -15,9 +15,11 @@ Examples:
   recon apply reports/out/RUN/plan.csv      carry out a reviewed plan
   recon demo                                see it work, without any account
 
-Dates are whole days in the finance time zone ([report] time_zone); the time zone of this machine never
-matters. Instants need an offset: 2024-05-01T03:00:00-03:00. A window never ends later than now minus the
-settle delay: younger records may still be invisible.
+Dates:
+  Whole days in the finance time zone ([report] time_zone); the time zone of this machine never
+  matters. Instants need an offset: 2024-05-01T03:00:00-03:00. A window never ends later than now
+  minus the settle delay: younger records may still be invisible. With --offline a bound that is not
+  given is where the last finished run ended.
 
 Exit codes:
   0   everything ties out
@@ -25,7 +27,7 @@ Exit codes:
   2   incomplete or failed: nothing may be concluded, the next run starts at the same place
   75  another run is going
   78  the arguments, the configuration or the local schema cannot be used; nothing was written
-The last line on stdout is always outcome=<clean|findings|incomplete|locked|config> findings=<n>.
+  The last line on stdout always begins outcome=<clean|findings|incomplete|locked|config> findings=<n>.
 
 Environment:
   RECON_LOG          log filter on stderr: warn (default), info, debug, recon=debug
@@ -57,10 +59,10 @@ pub struct Cli {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one flag of the command line")]
 pub struct RunArgs {
-    /// First day (2024-05-01) or instant (2024-05-01T03:00:00-03:00); default: three days before the end of the last finished run.
+    /// First day (2024-05-01) or instant (2024-05-01T03:00:00-03:00); default: three days before the end of the last finished run, or one day where there is none.
     #[arg(long, value_name = "DATE")]
     pub since: Option<String>,
-    /// Last day, whole, or the instant at which the window ends; default: now minus the settle delay.
+    /// Last day, whole, or the instant at which the window ends; needs --since. Default: now minus the settle delay.
     #[arg(long, value_name = "DATE", requires = "since")]
     pub until: Option<String>,
     /// One calendar month, such as 2024-05.
@@ -76,15 +78,15 @@ pub struct RunArgs {
     #[arg(long)]
     pub apply: bool,
     /// Requests per second for each endpoint, instead of the configured ones.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", value_parser = rate)]
     pub rate: Option<u32>,
-    /// Ask nobody: compare again with what is stored.
+    /// Ask nobody: compare again with what is stored. Without --until it ends where the last finished run did.
     #[arg(long)]
     pub offline: bool,
     /// For an incident: count nothing as in flight; what is not booked now is a finding.
     #[arg(long)]
     pub no_grace: bool,
-    /// The summary on stdout as JSON.
+    /// The summary on stdout as one line of JSON, before the last line, which stays outcome=...
     #[arg(long)]
     pub json: bool,
     /// Threads that compare, instead of `[compare] threads`. The result is the same for any number.
@@ -118,7 +120,10 @@ pub enum Command {
     /// saw everything, whatever it found) is young enough, 2 when it is older or there is none. Then the last
     /// line says outcome=incomplete, else what that run ended as: outcome=clean or outcome=findings. Runs that
     /// failed are listed with why.
-    #[command(verbatim_doc_comment, after_help = "Example:\n  recon status --max-age 26h || page-somebody")]
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Example:\n  out=$(recon status --max-age 26h) || echo \"$out\" | page-somebody"
+    )]
     Status(StatusArgs),
     /// Take webhook deliveries: verify, store, answer
     ///
@@ -155,7 +160,7 @@ pub struct ApplyArgs {
 /// Arguments of `recon status`.
 #[derive(Clone, Debug, Args)]
 pub struct StatusArgs {
-    /// How old the last successful run may be, such as 26h.
+    /// How old the last successful run may be, such as 26h; not given, any age will do.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     pub max_age: Option<Duration>,
 }
@@ -172,6 +177,12 @@ fn memory(text: &str) -> Result<usize, String> {
     const BYTES_MIN: usize = 16 << 20;
     let bytes = parse_size(text)?;
     if bytes < BYTES_MIN { Err("must be at least 16MiB".to_owned()) } else { Ok(bytes) }
+}
+
+fn rate(text: &str) -> Result<u32, String> {
+    const RATE_MAX: u32 = 100_000;
+    let rate = text.parse().ok().filter(|rate| (1..=RATE_MAX).contains(rate));
+    rate.ok_or_else(|| format!("must be a whole number from 1 to {RATE_MAX}"))
 }
 
 fn locale(text: &str) -> Result<Locale, String> {

@@ -8,7 +8,7 @@ mod window;
 
 pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, StatusArgs};
 pub use request::RunRequest;
-pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window};
+pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};
 
 use thiserror::Error;
 

@@ -73,6 +73,48 @@ pub fn resolve_window(
     latest.bound(Window { from_us, until_us }, "--since", since)
 }
 
+/// What `window`, as [`resolve_window`] has it, means where nobody is asked: a bound that nobody typed is where
+/// what is stored ends. Without `--since` and `--month` that is `last`, the window of the last finished run;
+/// else the end is moved to the watermark, `finished_us` (where there is none, to the end of `last`). An end
+/// that was typed stays.
+///
+/// # Errors
+/// When nothing of the window is stored.
+pub fn stored_window(
+    spec: &WindowSpec,
+    window: Window,
+    last: Window,
+    finished_us: Option<i64>,
+    zone: Tz,
+) -> Result<Window, UsageError> {
+    if spec.until.is_some() {
+        return Ok(window);
+    }
+    if spec.since.is_none() && spec.month.is_none() {
+        return Ok(last);
+    }
+    let stored_us = finished_us.unwrap_or(last.until_us);
+    if window.from_us >= stored_us {
+        return Err(UsageError::new(
+            format!(
+                "nothing of this window is stored: it begins at {}, and the finished runs end at {}",
+                format_instant(window.from_us, zone),
+                format_instant(stored_us, zone)
+            ),
+            "the same command without --offline reads it",
+        ));
+    }
+    Ok(Window { until_us: window.until_us.min(stored_us), ..window })
+}
+
+/// The month that was asked for, where `window` is only a part of it.
+#[must_use]
+pub fn unfinished_month(spec: &WindowSpec, window: Window, zone: Tz) -> Option<&str> {
+    let month = spec.month.as_deref()?;
+    let whole = parse_month(month, zone).ok()?;
+    (window.until_us < whole.until_us).then_some(month)
+}
+
 /// The second that an instant lies in: bounds that nobody typed should be easy to read.
 const fn whole_second(at_us: i64) -> i64 {
     at_us - at_us.rem_euclid(SECOND_US)
@@ -118,7 +160,7 @@ fn explain(argument: &str, error: &WindowError) -> UsageError {
             "write a day as 2024-05-01, or an instant as 2024-05-01T03:00:00-03:00"
         }
         WindowError::NoOffset(_) => "an hour without an offset can be two instants, or none",
-        WindowError::NotAMonth(_) => "months go from 01 to 12",
+        WindowError::NotAMonth(_) => "a year, a hyphen and a number from 01 to 12",
         WindowError::UnknownZone(_) | WindowError::NoMidnight { .. } => "",
     };
     UsageError::new(format!("{argument}: {error}"), hint)
@@ -212,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn a_month_that_is_not_over_is_told() {
+        for (text, told) in [("2026-01", None), ("2026-02", Some("2026-02"))] {
+            let window = resolve_window(&month(text), Tz::UTC, NOW_US, DELAY, None).unwrap();
+            assert_eq!(unfinished_month(&month(text), window, Tz::UTC), told);
+        }
+        assert_eq!(
+            unfinished_month(&spec("2026-02-01", ""), Window { from_us: 0, until_us: 1 }, Tz::UTC),
+            None
+        );
+    }
+
+    #[test]
     fn bounds_that_nobody_typed_are_whole_seconds_and_never_later() {
         let now_us = NOW_US + 123_456;
         let resolve =
@@ -223,6 +277,24 @@ mod tests {
         }
         let from_us = resolve(&ends[0], Some(NOW_US - 10 * DAY_US + 999_999)).from_us;
         assert_eq!(from_us, NOW_US - 10 * DAY_US - OVERLAP_US);
+    }
+
+    #[test]
+    fn offline_a_bound_that_nobody_typed_is_where_stored_work_ends() {
+        let window = |from_us, until_us| Window { from_us, until_us };
+        let last = window(100, 200);
+        let resolve = |spec: &WindowSpec, asked, finished_us| {
+            stored_window(spec, asked, last, finished_us, Tz::UTC).map_err(|error| error.to_string())
+        };
+        assert_eq!(resolve(&WindowSpec::default(), window(50, 900), Some(300)), Ok(last));
+        assert_eq!(resolve(&spec("typed", ""), window(50, 900), Some(300)), Ok(window(50, 300)));
+        assert_eq!(resolve(&spec("typed", ""), window(50, 900), None), Ok(window(50, 200)));
+        assert_eq!(resolve(&spec("typed", "typed"), window(50, 900), Some(300)), Ok(window(50, 900)));
+        // A month that is over ends as it does; the running one where stored work ends.
+        assert_eq!(resolve(&month("typed"), window(50, 90), Some(300)), Ok(window(50, 90)));
+        assert_eq!(resolve(&month("typed"), window(50, 900), Some(300)), Ok(window(50, 300)));
+        let error = resolve(&spec("typed", ""), window(300, 900), Some(300)).unwrap_err();
+        assert!(error.contains("nothing of this window is stored"), "{error}");
     }
 
     #[test]

@@ -138,6 +138,14 @@ fn scenes(events: u64) -> u32 {
 async fn practise(args: &DemoArgs, folder: &Path, seed: u64, now_us: i64, paint: Paint) -> Result<()> {
     let events = args.events.unwrap_or(PRACTICE_EVENTS);
     let mix = Mix::correctable(scenes(events));
+    refuse_another_owner(folder)?;
+    // They are of a month that is not there any more, and their plans fit no store.
+    match std::fs::remove_dir_all(folder.join("reports")) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("remove the old reports in {}", folder.display()));
+        }
+        _ => {}
+    }
     let staged = Staged::new(folder.to_owned(), seed, events, &mix, now_us).await?;
     let here = std::env::current_dir().context("read the working directory")?;
     let config = shell_word(&folder.join(FILE_NAME).display().to_string());

@@ -1,26 +1,72 @@
 //! `recon man`: the manual page, generated from the same definitions as the command line.
+//!
+//! What a reader would get wrong: the texts after the help are laid out by hand, so their sections are
+//! preformatted here; the generator would flow them together.
 
 use crate::cli::Cli;
 use anyhow::{Context, Result};
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
 use std::io::Write;
 
-/// Writes the manual page in roff, with a section for each subcommand.
+/// Writes the manual page in roff: every subcommand on the one page, then examples, exit status and environment.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn man(out: &mut dyn Write) -> Result<()> {
     let mut command = Cli::command();
     command.build();
-    let page = clap_mangen::Man::new(command.clone());
-    page.render(out).context("write the manual page")?;
+    let mut text = Vec::new();
+    page(&command, &mut text).context("make the manual page")?;
+    out.write_all(&text).context("write the manual page")
+}
+
+fn page(command: &Command, out: &mut dyn Write) -> std::io::Result<()> {
+    let manual = Man::new(command.clone());
+    manual.render_title(out)?;
+    manual.render_name_section(out)?;
+    manual.render_synopsis_section(out)?;
+    manual.render_description_section(out)?;
+    manual.render_options_section(out)?;
     for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
-        let title = format!("\n.SH \"recon {}\"\n", subcommand.get_name());
-        out.write_all(title.as_bytes()).context("write the manual page")?;
-        let page = clap_mangen::Man::new(subcommand.clone());
-        page.render_synopsis_section(out).context("write the manual page")?;
-        page.render_description_section(out).context("write the manual page")?;
-        page.render_options_section(out).context("write the manual page")?;
+        let reads_configuration = matches!(subcommand.get_name(), "apply" | "status");
+        let shown = subcommand.clone().mut_arg("config", |argument| argument.hide(!reads_configuration));
+        let manual = Man::new(shown);
+        let mut section = Vec::new();
+        manual.render_synopsis_section(&mut section)?;
+        manual.render_description_section(&mut section)?;
+        if subcommand.get_arguments().any(|argument| !argument.is_hide_set()) {
+            manual.render_options_section(&mut section)?;
+        }
+        writeln!(out, ".SH \"COMMAND {}\"", subcommand.get_name().to_uppercase())?;
+        let section = String::from_utf8_lossy(&section);
+        out.write_all(section.replace("\n.SH SYNOPSIS", "").replace("\n.SH ", "\n.SS ").as_bytes())?;
+        if let Some(help) = subcommand.get_after_help() {
+            preformatted(".SS", &help.to_string(), out)?;
+        }
     }
-    Ok(())
+    if let Some(help) = command.get_after_help() {
+        preformatted(".SH", &help.to_string(), out)?;
+    }
+    manual.render_version_section(out)
+}
+
+/// Each line `Name:` at the margin begins a section whose lines stay as they are.
+fn preformatted(heading: &str, text: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut is_open = false;
+    for line in text.lines() {
+        if let Some(name) = line.strip_suffix(':').filter(|name| !name.starts_with(' ')) {
+            if is_open {
+                writeln!(out, ".fi")?;
+            }
+            let name = if name == "Exit codes" { "Exit status" } else { name };
+            writeln!(out, "{heading} \"{}\"\n.nf", name.to_uppercase())?;
+            is_open = true;
+        } else {
+            let line = line.replace('\\', "\\e").replace('-', "\\-");
+            let guard = if line.starts_with(['.', '\'']) { "\\&" } else { "" };
+            writeln!(out, "{guard}{line}")?;
+        }
+    }
+    if is_open { writeln!(out, ".fi") } else { Ok(()) }
 }

@@ -12,7 +12,9 @@
 //! authorised amount booked instead of the captured one, tax rounded a line at a time.
 //!
 //! # What to do
-//! A person decides; the provider's amount is the authority.
+//! The provider's amount is the authority. A person looks at what the handler made of it (factor, rounding, authorised instead of
+//! captured), and books the difference as an entry of its own ([how](on-call.md#4-undo); in tables of your own as you adjust those).
+//! For `refunded_total` the status row's running total is corrected.
 
 use super::{Action, Finding, Group, Kind, Severity, Unit};
 use crate::record::{EffectKind, LocalState, Scope};

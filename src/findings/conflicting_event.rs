@@ -8,7 +8,8 @@
 //! A body that was parsed and written again before it was stored; a forgery.
 //!
 //! # What to do
-//! A person compares the bodies; the provider's own copy decides.
+//! A person compares the stored bodies with the provider's own copy (dashboard, events, by the id), which decides; what was
+//! booked for the other one is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Group, Kind};
 use crate::record::{InboxEvent, Scope};

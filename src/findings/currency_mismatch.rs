@@ -8,7 +8,8 @@
 //! The number of the presentment currency stored under the label of the settlement currency.
 //!
 //! # What to do
-//! A person decides; every currency and every amount stands in the note. Where the books have it in several
+//! A person books each row of `effect_ids` back ([how](on-call.md#4-undo); in tables of your own as those are reversed) and books
+//! `expected_minor` in `currency` instead; every currency and every amount stands in the note. Where the books have it in several
 //! wrong currencies, the first is set against the provider's amount and each further one is a row of its own.
 
 use super::{Action, Finding, Kind, Unit};

@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 pub const HEADINGS: [&str; 4] = ["What it flags", "Why it matters", "Usual causes", "What to do"];
 
 const HEAD: &str = "# Findings\n\n\
-    Every kind of finding that `recon` reports, in the words of the rule that emits it. This page is \
-    generated from the head of each file in `src/findings/`; edit those, and renew the page with \
-    `RECON_BLESS=1 cargo test docs_findings`.\n";
+    Every kind of finding that `recon` reports, in the words of the rule that emits it.\n";
+
+const FOOT: &str = "\n---\n\nThis page is generated from the head of each file in `src/findings/`; edit those, \
+    and renew the page with `RECON_BLESS=1 cargo test docs_findings`.\n";
 
 /// The page.
 ///
@@ -37,6 +38,7 @@ pub fn render(sources: &[(Kind, &str)]) -> Result<String, String> {
             page.push(format!("\n### {heading}\n\n{text}\n"));
         }
     }
+    page.push(FOOT.to_owned());
     Ok(page.concat())
 }
 
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn heads_of_both_forms_become_sections() {
         let page = render(&[(Kind::UnappliedEvent, INLINE), (Kind::MissedEvent, MARKDOWN)]).unwrap();
-        let body = page.strip_prefix(HEAD).unwrap();
+        let body = page.strip_prefix(HEAD).unwrap().strip_suffix(FOOT).unwrap();
         assert_eq!(
             body,
             "\n[`missed_event`](#missed_event) · [`unapplied_event`](#unapplied_event)\n\

@@ -14,7 +14,8 @@
 //! Or `intent` names a customer or a subscription instead of one purchase: then every renewal is found.
 //!
 //! # What to do
-//! A person decides on the refund; it is made at the provider, and the next run sees it.
+//! A person opens the charges that the note names in the provider's dashboard, asks whether both were wanted, and refunds the later
+//! one there; the next run sees the refund. Nothing is booked by hand: both charges are in the books, and so will the refund be.
 
 use super::{Action, Finding, Group, Kind, Severity};
 use crate::record::{EffectKind, Scope};

@@ -287,13 +287,15 @@ impl Finding {
     /// `provider − local` in `currency`, signed minor units; a missing side counts as nothing.
     ///
     /// Sums never cross currencies: where the local side booked another currency, it has nothing in
-    /// this one, and the difference is the provider's whole amount.
+    /// this one, and the difference is the provider's whole amount. `None` for a finding without an effect:
+    /// where a customer was charged twice both sides have both charges, so its amounts are no difference
+    /// between them, and the column adds up to the tie-out.
     ///
     /// # Panics
     /// When the difference leaves 64 bits; amounts are checked long before.
     #[must_use]
     pub fn difference_minor(&self) -> Option<i64> {
-        if self.expected_minor.is_none() && self.found_minor.is_none() {
+        if self.effect.is_none() || (self.expected_minor.is_none() && self.found_minor.is_none()) {
             return None;
         }
         let found = if self.found_currency.is_empty() { self.found_minor.unwrap_or(0) } else { 0 };

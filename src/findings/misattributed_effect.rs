@@ -9,7 +9,8 @@
 //! A handler that reads the customer or order from the wrong field, a shared session, a hand-made booking.
 //!
 //! # What to do
-//! A person moves the booking; the finding names the row and both objects.
+//! A person moves the booking; the finding names the row and both objects: book the row of `effect_ids` back
+//! ([how](on-call.md#4-undo)) and book the same amount on `object_id`. In tables of your own, correct the id that the row carries.
 
 use super::{Action, Finding, Kind, Unit};
 

@@ -12,8 +12,9 @@
 //! An operator's decision, a process outside of the provider, a half-finished change at the provider.
 //!
 //! # What to do
-//! A person decides. It is never corrected automatically. For `not_asked_whole` run again online, with a higher
-//! `ask_count_max`.
+//! A person opens the object at the provider beside the local rows of the same id; `cause` and the note say what is odd.
+//! It is never corrected automatically; a booking that is wrong is booked back ([how](on-call.md#4-undo)).
+//! For `not_asked_whole` run again online, with a higher `ask_count_max`.
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};

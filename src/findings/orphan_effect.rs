@@ -10,7 +10,9 @@
 //! Test data in the live books, a booking for another account, a failed refund that was never undone.
 //!
 //! # What to do
-//! A person decides; the finding names the rows.
+//! A person looks its object up in the provider's dashboard, in the other mode and the other accounts too. Where it is
+//! nowhere, the row named in `effect_ids` is booked back: in recon's ledger by [the statement of the on-call page](on-call.md#4-undo),
+//! in tables of your own as those are reversed. Where it is somewhere else, the scope of the row is wrong.
 
 use super::judge::Context;
 use super::{Action, Finding, Kind, Row, Severity, Unit};

@@ -8,7 +8,8 @@
 //! A signature check that is off, an endpoint shared between accounts, hand-made test events.
 //!
 //! # What to do
-//! A person looks at where it came from before anything that it caused is believed.
+//! A person looks at where it came from (`inbox_event`: when it was received, and whether its signature was checked) before
+//! anything that it caused is believed. What was booked for it is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Kind};
 use crate::record::InboxEvent;

@@ -8,7 +8,8 @@
 //! A new API version, a new product of the provider.
 //!
 //! # What to do
-//! A person reads the provider's changelog; a newer `recon` may know the shape.
+//! A person opens the object at the provider, reads its changelog for the version that the note names, and looks whether a newer
+//! `recon` knows the shape. Until then that payment is compared by hand.
 
 use super::{Finding, Kind, Severity};
 use crate::record::Note;

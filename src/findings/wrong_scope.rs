@@ -9,7 +9,9 @@
 //! Providers send test events to live URLs in some set-ups; a key of the wrong mode; a shared endpoint.
 //!
 //! # What to do
-//! A person checks the endpoint and the key; the record never counts and never blocks a live one.
+//! A person compares the account and `livemode` of the event with the endpoint that it came through: a test endpoint or
+//! another account points at this handler, or `mode` and `accounts` in `recon.toml` lack it. The record never counts and
+//! never blocks a live one; what was booked for it is booked back ([how](on-call.md#4-undo)).
 
 use super::{Action, Finding, Kind, Severity};
 use crate::record::{Note, Scope};

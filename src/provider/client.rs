@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ struct Inner {
     requests: AtomicU64,
     refusals: AtomicU64,
     latency_us: AtomicU64,
+    is_trouble_told: AtomicBool,
     random: RandomState,
 }
 
@@ -93,6 +95,7 @@ impl Client {
             requests: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
             latency_us: AtomicU64::new(LATENCY_US_ASSUMED),
+            is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -142,7 +145,20 @@ impl Client {
             }
             let wait = self.wait(&request, retry_after.as_deref(), failures)?;
             tracing::debug!(what = request.what(), failures, ?wait, "asking again");
+            self.tell_trouble(failures);
             self.inner.timing.sleep(wait).await;
+        }
+    }
+
+    /// Who waits before a terminal should know for what; once, because every request may be in the same trouble.
+    fn tell_trouble(&self, failures: u32) {
+        let inner = &self.inner;
+        if failures == 2
+            && std::io::stderr().is_terminal()
+            && !inner.is_trouble_told.swap(true, Ordering::Relaxed)
+        {
+            let (base_url, attempts_max) = (&inner.base_url, inner.attempts_max);
+            tracing::warn!("no usable answer from {base_url} yet; asking again, up to {attempts_max} times");
         }
     }
 
@@ -274,7 +290,8 @@ impl Request<'_> {
     fn what(&self) -> String {
         let as_account =
             if self.account.is_empty() { String::new() } else { format!(" as {}", self.account) };
-        format!("fetch {}: GET {}{as_account}", self.endpoint, self.path_and_query)
+        let path = self.path_and_query.replace("%5B", "[").replace("%5D", "]");
+        format!("fetch {}: GET {path}{as_account}", self.endpoint)
     }
 }
 

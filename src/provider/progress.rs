@@ -15,6 +15,15 @@ pub struct Progress {
     bars: Option<MultiProgress>,
 }
 
+impl Drop for Progress {
+    /// What was shown on the way is over; what was read stands in the summary.
+    fn drop(&mut self) {
+        if let Some(Err(error)) = self.bars.as_ref().map(MultiProgress::clear) {
+            tracing::debug!("the progress could not be cleared: {error}");
+        }
+    }
+}
+
 impl Progress {
     /// Bars where stderr is a terminal, lines of the log where it is not.
     #[must_use]
@@ -91,7 +100,7 @@ impl StreamProgress {
 
     pub(super) fn finish(&self) {
         let took = self.timing.elapsed().saturating_sub(self.started);
-        let text = format!("{} pages in {} s", self.pages, took.as_secs());
+        let text = format!("{} in {} s", counted(self.pages), took.as_secs());
         if let Some(bar) = &self.bar {
             bar.set_position(1000);
             bar.finish_with_message(text);
@@ -110,13 +119,18 @@ fn done_permille(seconds: i64, seconds_left: i64) -> u32 {
 fn describe(took: Duration, pages: u64, seconds: i64, seconds_left: i64, requests_per_second: u32) -> String {
     let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
     let per_second = pages.saturating_mul(1000) / millis;
-    let share = pages.saturating_mul(100_000) / millis / u64::from(requests_per_second.max(1));
+    // What a limit lets go at once in the beginning is no more than it allows.
+    let share = (pages.saturating_mul(100_000) / millis / u64::from(requests_per_second.max(1))).min(100);
     let done = u64::from(done_permille(seconds, seconds_left));
     let left = match done {
         0 => "?".to_owned(),
         done => format!("{} s", millis.saturating_mul(1000 - done) / done / 1000),
     };
-    format!("{pages} pages, {per_second}/s, {share} % of the limit, {left} left")
+    format!("{}, {per_second}/s, {share} % of the limit, {left} left", counted(pages))
+}
+
+fn counted(pages: u64) -> String {
+    if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") }
 }
 
 #[cfg(test)]
@@ -127,6 +141,9 @@ mod tests {
     fn rate_share_and_time_left() {
         let text = describe(Duration::from_secs(10), 200, 1000, 750, 25);
         assert_eq!(text, "200 pages, 20/s, 80 % of the limit, 30 s left");
+        // The first second's requests go at once.
+        let burst = describe(Duration::from_millis(100), 2, 1000, 750, 2);
+        assert!(burst.contains(" 100 % of the limit"), "{burst}");
         assert_eq!(describe(Duration::ZERO, 0, 0, 0, 0), "0 pages, 0/s, 0 % of the limit, ? left");
     }
 }

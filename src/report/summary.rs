@@ -134,10 +134,14 @@ pub struct MoneySum {
     pub plus_minor: i64,
     /// Sum of the negative ones, minor units.
     pub minus_minor: i64,
-    /// The same as decimal text.
+    /// Both together, minor units.
+    pub net_minor: i64,
+    /// The positive ones as decimal text.
     pub plus: String,
-    /// The same as decimal text.
+    /// The negative ones as decimal text.
     pub minus: String,
+    /// Both together as decimal text, with its sign.
+    pub net: String,
 }
 
 /// One kind's count and money.
@@ -149,6 +153,9 @@ pub struct KindSum {
     pub count: usize,
     /// Provider minus local.
     pub money: Vec<MoneySum>,
+    /// What customers paid too much, in both sides' books alike: only for `duplicate_charge`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overcharged: Vec<MoneySum>,
 }
 
 /// One of the largest differences.
@@ -309,10 +316,11 @@ impl Sums {
                 i64::try_from(sum)
                     .with_context(|| format!("add up {what} in {currency}: {sum} leaves 64 bits"))
             };
-            let (plus_minor, minus_minor) = (minor(plus)?, minor(minus)?);
+            let (plus_minor, minus_minor, net_minor) = (minor(plus)?, minor(minus)?, minor(plus + minus)?);
             let plus = format!("+{}", decimal_from_minor(plus_minor, exponent));
             let minus = decimal_from_minor(minus_minor, exponent);
-            Ok(MoneySum { currency, plus_minor, minus_minor, plus, minus })
+            let net = signed(net_minor, exponent);
+            Ok(MoneySum { currency, plus_minor, minus_minor, net_minor, plus, minus, net })
         });
         money.collect()
     }
@@ -321,10 +329,16 @@ impl Sums {
 fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
     let mut kinds = Vec::new();
     for kind in Kind::ALL {
-        let (mut count, mut sums) = (0, Sums::default());
+        let (mut count, mut sums, mut overcharged) = (0, Sums::default(), Sums::default());
         for row in input.findings.iter().filter(|row| row.finding.kind == kind) {
             count += 1;
             let finding = row.finding;
+            if let (Kind::DuplicateCharge, Some(once), Some(paid)) =
+                (kind, finding.expected_minor, finding.found_minor)
+            {
+                let exponent = (input.exponent)(&finding.scope.provider, &finding.currency);
+                overcharged.add(&finding.currency, exponent, paid.saturating_sub(once));
+            }
             let booked =
                 finding.found_minor.filter(|_| !finding.found_currency.is_empty()).map(|minor| -minor);
             for (currency, minor) in
@@ -336,7 +350,8 @@ fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
             }
         }
         if count > 0 {
-            kinds.push(KindSum { kind: kind.as_str(), count, money: sums.finish(kind.as_str())? });
+            let (kind, money) = (kind.as_str(), sums.finish(kind.as_str())?);
+            kinds.push(KindSum { kind, count, money, overcharged: overcharged.finish(kind)? });
         }
     }
     Ok(kinds)

@@ -104,9 +104,9 @@ impl Page {
         let scope_width = width(summary.seen.iter().map(|seen| &*seen.scope));
         let stream_width = width(summary.seen.iter().map(|seen| &*seen.stream));
         let lines = summary.seen.iter().map(|seen| {
-            let covered = if seen.is_covered { "whole window" } else { "in part, see below" };
+            let covered = if seen.is_covered { "whole window" } else { "in part" };
             format!(
-                "  {:scope_width$}  {:stream_width$}  {:>10} records  {:>7} pages  {covered}",
+                "  {:scope_width$}  {:stream_width$}  {:>8} records  {:>5} pages  {covered}",
                 seen.scope, seen.stream, seen.records, seen.pages
             )
         });
@@ -210,7 +210,7 @@ impl Page {
             self.painted(Paint::Good, "  nothing to do");
         }
         if summary.corrections > 0 {
-            let money = money_text(&summary.correction_money);
+            let money = net_text(&summary.correction_money);
             let moves =
                 if money.is_empty() { String::new() } else { format!(", moving {money} in local books") };
             let plan = if summary.corrections == 1 {
@@ -229,7 +229,15 @@ impl Page {
 }
 
 fn kind_line(kind: &KindSum) -> String {
-    let money = money_text(&kind.money);
+    let mut money = money_text(&kind.money);
+    if !kind.overcharged.is_empty() {
+        let paid: Vec<String> = kind
+            .overcharged
+            .iter()
+            .map(|sum| format!("{} {}", sum.plus, sum.currency.to_uppercase()))
+            .collect();
+        money = format!("customers paid {} too much", paid.join(", ").replace('+', ""));
+    }
     format!("  {:<20} {:>7}  {money}", kind.kind, kind.count).trim_end().to_owned()
 }
 
@@ -244,6 +252,16 @@ fn money_text(sums: &[MoneySum]) -> String {
         }
     }
     text
+}
+
+/// What moves, and both directions where both are there: `+25.00 BRL (+75.00, -50.00)`.
+fn net_text(sums: &[MoneySum]) -> String {
+    let parts = sums.iter().map(|sum| {
+        let net = format!("{} {}", sum.net, sum.currency.to_uppercase());
+        let is_both = sum.plus_minor != 0 && sum.minus_minor != 0;
+        if is_both { format!("{net} ({}, {})", sum.plus, sum.minus) } else { net }
+    });
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn width<'a>(texts: impl Iterator<Item = &'a str>) -> usize {

@@ -87,6 +87,8 @@ pub async fn start(store: &Store, run: &Run) -> Result<()> {
 pub struct End<'a> {
     /// The run.
     pub run_id: &'a str,
+    /// When its findings were seen, as its report says: the run's one reading of the clock, Unix µs.
+    pub seen_at_us: i64,
     /// Now, Unix µs.
     pub finished_at_us: i64,
     /// How it ended.
@@ -111,7 +113,7 @@ pub async fn finish(store: &Store, end: &End<'_>) -> Result<BTreeMap<String, See
     let context = || format!("record the end of the run {}", end.run_id);
     let mut tx = store.begin_write().await?;
     let judged = end.outcome.is_success().then_some(end.judged);
-    let seen = history::record(&mut tx, end.run_id, end.finished_at_us, end.findings, judged).await?;
+    let seen = history::record(&mut tx, end.run_id, end.seen_at_us, end.findings, judged).await?;
     if end.outcome.is_success() {
         for (scope, until_us) in end.watermarks {
             let query =

@@ -102,3 +102,60 @@ async fn an_invoice_paid_in_parts_and_booked_whole_is_booked() {
     assert_eq!(kinds, ["duplicate_charge"], "{findings}{}", ended.stderr);
     assert_eq!(stage.latest("plan.csv").lines().count(), 1, "nothing to correct");
 }
+
+/// A correction that somebody took back is not planned again: its key books once, so a plan that asked for it
+/// could never be carried out. The finding stays, for a person.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_corrected_and_undone_by_hand_is_left_to_a_person() {
+    let mix = Mix(vec![(Fault::MissedRefund, 1), (Fault::DuplicateDelivery, 1)]);
+    let stage = Stage::new(8, 200, &mix, Faults::default()).await;
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let planned = stage.latest("plan.csv").lines().count() - 1;
+    let plan = stage.reports().pop().unwrap().join("plan.csv");
+    let (outcome, said) = stage.apply(&plan).await;
+    assert_eq!(outcome, recon::commands::Outcome::Clean, "{said}");
+    // The statement of docs/on-call.md, for every correction that booked.
+    let guide = include_str!("../../docs/on-call.md");
+    let (_, undo) = guide.split_once("```sql\n").unwrap();
+    let undo = undo.split_once("```").unwrap().0.replace("entry_id = 'ENTRY'", "run_id <> ''");
+    let store = stage.store().await;
+    let rows = sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap();
+    store.close().await;
+    assert!(rows.len() >= 2, "{}", rows.len());
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+    let again = stage.latest("plan.csv");
+    let findings = stage.latest("findings.csv");
+    assert_eq!(again.lines().count() - 1, planned - rows.len(), "{again}{findings}");
+    let told = findings.lines().filter(|line| {
+        line.contains(",review,")
+            && line.contains("corrected before in run ")
+            && line.contains(" undone since")
+    });
+    assert_eq!(told.count(), rows.len(), "{findings}");
+}
+
+/// The page for a person on call: a wrong amount is put right by booking the difference.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_difference_that_is_booked_by_hand_clears_the_finding() {
+    let stage = Stage::new(9, 200, &Mix(vec![(Fault::AmountOther, 1)]), Faults::default()).await;
+    assert_eq!(stage.run(&[]).code, Some(1));
+    let findings = stage.latest("findings.csv");
+    let mut reader = csv::Reader::from_reader(findings.as_bytes());
+    let row = reader.records().map(Result::unwrap).find(|row| &row[1] == "amount_mismatch").unwrap();
+    let (entry, difference) = (row[9].to_owned(), row[13].to_owned());
+    let guide = include_str!("../../docs/on-call.md");
+    let (_, undo) = guide.split_once("```sql\n").unwrap();
+    let undo = undo.split_once("```").unwrap().0.replace("'ENTRY'", &format!("'{entry}'"));
+    let store = stage.store().await;
+    let is_refund = format!("select kind from ledger_entry where entry_id = '{entry}'");
+    let kind: String =
+        sqlx::query_scalar(sqlx::AssertSqlSafe(is_refund)).fetch_one(store.pool()).await.unwrap();
+    let booked = if kind == "refund" { format!("-1 * {difference}") } else { difference };
+    let undo = undo.replace("-amount_minor", &booked);
+    assert_eq!(sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap().len(), 1);
+    store.close().await;
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}{}", stage.latest("findings.csv"), ended.stdout);
+}

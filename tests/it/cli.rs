@@ -127,6 +127,22 @@ fn a_demonstration_writes_over_nobody_elses_files() {
     }
 }
 
+/// A key that can move money is told once, without a character of it.
+#[test]
+fn a_secret_key_is_told_that_a_restricted_one_is_enough() {
+    for (key, told) in [("sk_live_abcdef", 1), ("rk_live_abcdef", 0)] {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("recon.toml"), CONFIGURATION).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
+        command.current_dir(dir.path()).env_clear().env("RECON_NOW", NOW).env("KEY", key);
+        // A window of the future ends it before anybody is asked.
+        let output = command.args(["--month", "2026-03"]).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.matches("a restricted key (rk_…) that reads is enough").count(), told, "{stderr}");
+        assert!(!stderr.contains("abcdef"), "{stderr}");
+    }
+}
+
 #[test]
 fn completions_and_the_manual_are_generated() {
     for (arguments, mark) in [
@@ -134,6 +150,8 @@ fn completions_and_the_manual_are_generated() {
         (&["completions", "zsh"], "#compdef recon"),
         (&["completions", "fish"], "complete -c recon"),
         (&["man"], ".TH recon 1"),
+        (&["man"], "\n.nf\n  0   everything ties out\n  1   findings\n"),
+        (&["man"], ".SH \"ENVIRONMENT\"\n.nf\n  RECON_LOG "),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_recon")).env_clear().args(arguments).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap().replace("\\-", "-");

@@ -1,7 +1,7 @@
 //! Same inputs, same bytes: other threads, other memory, another order of rows, another host time zone,
 //! and the same again without asking anybody.
 
-use crate::stage::Stage;
+use crate::stage::{Ended, Stage};
 use recon::demo::emulator::Faults;
 use recon::demo::faults::Mix;
 use std::time::Duration;
@@ -59,6 +59,37 @@ async fn threads_memory_and_offline_change_nothing() {
     let findings = |text: &str| text.lines().map(columns_without_note).collect::<Vec<_>>().join("\n");
     assert_eq!(findings(&offline[0].replace(note, "")), findings(&expected[0]));
     assert_same(&offline[1..], &expected[1..], "offline");
+}
+
+/// Without `--until` it ends where the run before did, and nothing of that second is called unread; what it says
+/// of when a finding was first seen is what the first report said.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offline_without_an_end_repeats_the_last_finished_run() {
+    let stage = stage().await;
+    let since = stage.run_arguments(&[])[1].clone();
+    let online = Ended::of(&stage.command(&["--since", &since]).output().unwrap());
+    assert_eq!(online.code, Some(1), "{}", online.stderr);
+    let window = |ended: &Ended| {
+        let line = ended.stdout.lines().last().unwrap().to_owned();
+        line.split(' ').find(|word| word.starts_with("window=")).unwrap().to_owned()
+    };
+    let expected = answer(&stage);
+    let later = (stage.world.now_us / 1_000_000 + 3_600).to_string();
+    for arguments in [&["--offline"][..], &["--offline", "--since", &since]] {
+        let ended = Ended::of(&stage.command(arguments).env("RECON_NOW", &later).output().unwrap());
+        assert_eq!(ended.code, Some(1), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+        assert_eq!(window(&ended), window(&online), "{arguments:?}");
+        let found = answer(&stage);
+        assert_eq!(first_seen(&found[0]), first_seen(&expected[0]), "{arguments:?}");
+        assert_eq!(found[1], expected[1], "{arguments:?}: tie_out.csv");
+        assert_eq!(found[2], expected[2], "{arguments:?}: plan.csv without its ids");
+    }
+}
+
+/// Finding ids and when they were first seen.
+fn first_seen(findings: &str) -> Vec<(String, String)> {
+    let mut reader = csv::Reader::from_reader(findings.as_bytes());
+    reader.records().map(|row| row.unwrap()).map(|row| (row[0].to_owned(), row[17].to_owned())).collect()
 }
 
 /// A line up to its correction: a note may be quoted, and says whether the provider was asked again. An

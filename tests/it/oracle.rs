@@ -10,6 +10,7 @@ use recon::demo::faults::{Fault, Mix};
 use recon::record::EffectKind;
 use sqlx::Row;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Seeds in one run of the suite; `RECON_SEEDS` asks for more, `RECON_SEED` for a single one.
 const SEEDS: u64 = 200;
@@ -51,6 +52,35 @@ async fn books_equal_the_truth(stage: &Stage, seed: u64) {
     assert!(left.is_empty(), "seed {seed}: truth minus books, beyond what a person must decide: {left:?}");
 }
 
+/// What finance adds up: for each currency the differences of the findings and what is in flight are the
+/// difference of the tie-out. What is booked in another currency stands in that one's sum.
+fn columns_add_up(dir: &Path, seed: u64) {
+    let mut left: BTreeMap<String, i64> = BTreeMap::new();
+    let mut add = |name: &str, columns: &[(&str, i64)]| {
+        let mut reader = csv::Reader::from_path(dir.join(name)).unwrap();
+        let head = reader.headers().unwrap().clone();
+        let at = |name: &str| head.iter().position(|column| column == name).unwrap();
+        for row in reader.records().map(Result::unwrap) {
+            for (column, sign) in columns {
+                let minor: i64 = row[at(column)].parse().unwrap_or(0);
+                *left.entry(row[at("currency")].to_owned()).or_default() += sign * minor;
+            }
+            let is_findings = name == "findings.csv";
+            let other = is_findings.then(|| row[at("note")].to_owned());
+            if let Some((currency, _)) =
+                other.as_deref().and_then(|note| note.strip_prefix("found_minor is in ")?.split_once('.'))
+            {
+                let minor: i64 = row[at("found_minor")].parse().unwrap();
+                *left.entry(currency.to_owned()).or_default() -= minor;
+            }
+        }
+    };
+    add("findings.csv", &[("difference_minor", 1)]);
+    add("tie_out.csv", &[("difference_minor", -1), ("in_flight_minor", 1)]);
+    left.retain(|_, minor| *minor != 0);
+    assert!(left.is_empty(), "seed {seed}: findings and in flight, less the tie-out: {left:?}");
+}
+
 async fn check(seed: u64, mix: &Mix) {
     let stage = Stage::new(seed, 220, mix, Faults::default()).await;
     let (outcome, dir) = stage.reconcile().await;
@@ -66,6 +96,7 @@ async fn check(seed: u64, mix: &Mix) {
         .iter()
         .flat_map(|one| &one.expected)
         .any(|expected| expected.kind != "timing_difference");
+    columns_add_up(&dir, seed);
     assert_eq!(outcome, if has_findings { Outcome::Findings } else { Outcome::Clean }, "seed {seed}");
     let plan = dir.join("plan.csv");
     let (applied, said) = stage.apply(&plan).await;
@@ -82,6 +113,7 @@ async fn check(seed: u64, mix: &Mix) {
         verdict.missed,
         verdict.invented
     );
+    columns_add_up(&dir, seed);
     let plan = std::fs::read_to_string(dir.join("plan.csv")).unwrap();
     assert_eq!(plan.lines().count(), 1, "seed {seed}: something correctable is left:\n{plan}");
     books_equal_the_truth(&stage, seed).await;

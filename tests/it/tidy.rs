@@ -297,7 +297,7 @@ fn commands(text: &str) -> Vec<String> {
             let is_word = start == 0 || line[..start].ends_with([' ', '/']);
             let end =
                 line.find("||").or_else(|| line.find(">>")).or_else(|| line.find('>')).unwrap_or(line.len());
-            (is_word && start < end).then(|| line[start..end].trim().to_owned())
+            (is_word && start < end).then(|| line[start..end].trim().trim_end_matches(')').to_owned())
         })
         .collect()
 }

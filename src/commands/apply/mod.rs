@@ -72,7 +72,7 @@ pub async fn apply_with(
 ) -> Result<Outcome> {
     let path = args.plan.display();
     if settings.local.side != Side::Store {
-        let hint = "set `[local] url = \"store\"`, or carry the plan out in your own system; it is a list, not a lock-in";
+        let hint = "carry the rows of plan.csv out in your own system, with effect_key as a unique key; then run again";
         return refuse(
             out,
             err,

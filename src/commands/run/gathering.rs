@@ -185,7 +185,7 @@ async fn page(
         .await
         .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
     if job.request.cancel.is_cancelled() {
-        bail!("stopped as asked; the same command goes on from here");
+        bail!("stopped as asked");
     }
     gathered.coverage.extend(paged.coverage);
     gathered.notes.extend(paged.notes);

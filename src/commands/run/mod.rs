@@ -10,6 +10,7 @@ mod gathering;
 mod judging;
 mod of_invoices;
 mod offline;
+mod planning;
 mod reporting;
 mod unknown_ids;
 
@@ -127,7 +128,15 @@ async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store
     }
     let settle_delay = settings.settle_delay(&request.providers);
     let zone = settings.report.time_zone;
-    Ok(cli::resolve_window(&request.window, zone, request.now_us, settle_delay, oldest)?)
+    let window = cli::resolve_window(&request.window, zone, request.now_us, settle_delay, oldest)?;
+    if !request.offline {
+        return Ok(window);
+    }
+    // Nobody is asked what came since, so a bound that nobody typed is where stored work ends.
+    match runs::last_success(store.pool()).await? {
+        Some(last) => Ok(cli::stored_window(&request.window, window, last.window, oldest, zone)?),
+        None => Ok(window),
+    }
 }
 
 fn announce(
@@ -136,7 +145,12 @@ fn announce(
     window: Window,
     out: &mut (dyn Write + Send),
 ) -> Result<()> {
-    let line = cli::describe_window(window, settings.report.time_zone, settings.report.basis);
+    let zone = settings.report.time_zone;
+    let line = cli::describe_window(window, zone, settings.report.basis);
+    let line = match cli::unfinished_month(&request.window, window, zone) {
+        Some(month) => format!("{line}\n{month} is not over: this is a part of it, and no month to close"),
+        None => line,
+    };
     if request.json {
         writeln!(std::io::stderr(), "{line}")?;
     } else {

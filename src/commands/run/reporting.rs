@@ -4,11 +4,11 @@
 use super::applying::{applied, applied_text, apply_allowed};
 use super::gathering::Gathered;
 use super::judging::Judged;
+use super::planning::planned;
 use super::{Finished, Job, Outcome};
 use crate::clock;
 use crate::commands::program;
 use crate::config::Side;
-use crate::correction::{Correction, PlanContext, plan};
 use crate::findings::{Finding, Kind};
 use crate::gather::{Coverage, CoverageStatus};
 use crate::provider::stripe;
@@ -22,7 +22,6 @@ use crate::report::{self, ReportInput, cell::Style};
 use crate::store::history::{self, Judged as JudgedScopes, Seen};
 use crate::store::lease::Lease;
 use crate::store::runs::{self, End, RunOutcome};
-use crate::store::{ledger, plans};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -47,7 +46,7 @@ pub(super) async fn report_and_save(
     }
     let tie_out = judged.tie_out.rows()?;
     let seen = look_up(job, &judged.findings).await?;
-    let corrections = planned(job, &judged.findings).await?;
+    let corrections = planned(job, &mut judged.findings).await?;
     let outcome = outcome(&judged.findings, &gathered.coverage, &tie_out);
     let rows = rows(job, &judged.findings, &seen);
     let counted = counted(&judged);
@@ -111,26 +110,6 @@ fn why_incomplete(coverage: &[Coverage], tie_out: &[TieOutRow]) -> String {
 async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Seen>> {
     let mut connection = job.store.pool().acquire().await.context("read the history of findings")?;
     history::look_up(&mut connection, &job.run_id, job.request.now_us, findings).await
-}
-
-/// Plans, and keeps the plan, so that a plan that comes back from review can be compared with it.
-async fn planned(job: &Job<'_>, findings: &[Finding]) -> Result<Vec<Correction>> {
-    let named: BTreeSet<&str> = findings
-        .iter()
-        .filter(|finding| finding.kind == Kind::DuplicateEffect)
-        .flat_map(|finding| finding.effect_ids.iter().map(String::as_str))
-        .collect();
-    let mut tx = job.store.begin_write().await?;
-    let entry_amounts = ledger::entry_amounts(&mut tx, &named).await?;
-    let context = PlanContext {
-        run_id: &job.run_id,
-        auto: &job.settings.corrections.auto,
-        entry_amounts: &entry_amounts,
-    };
-    let corrections = plan(findings, context);
-    plans::save_plan(&mut tx, &job.run_id, &corrections).await?;
-    tx.commit().await.context("keep the plan")?;
-    Ok(corrections)
 }
 
 fn rows<'a>(job: &'a Job<'_>, findings: &'a [Finding], seen: &BTreeMap<String, Seen>) -> Vec<Row<'a>> {
@@ -199,6 +178,7 @@ async fn save(
     };
     let end = End {
         run_id: &job.run_id,
+        seen_at_us: job.request.now_us,
         finished_at_us: clock::now_us(),
         outcome: match outcome {
             Outcome::Clean => RunOutcome::Clean,

@@ -98,6 +98,7 @@ fn charged_twice(world: &mut World, fault: Fault) -> Planted {
         (cast.amount_minor, 2 * cast.amount_minor),
     );
     expected.effect = None;
+    expected.difference_minor = None;
     planted.expected.push(expected);
     planted
 }

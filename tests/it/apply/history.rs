@@ -25,6 +25,7 @@ async fn finish(
     let watermarks = BTreeMap::from([(scope(), watermark_us)]);
     let end = End {
         run_id,
+        seen_at_us: at_us,
         finished_at_us: at_us,
         outcome,
         error: "",
@@ -38,6 +39,28 @@ async fn finish(
         .map(|finding| seen[&finding.id()])
         .map(|seen| (seen.first_seen_us, seen.standing))
         .collect()
+}
+
+/// The first report is written before the run ends; what it says of when it saw a finding is what is kept.
+#[tokio::test]
+async fn a_finding_was_first_seen_when_the_first_report_says() {
+    let books = Books::new().await;
+    let found = [missed("ch_1", 5)];
+    books.start_run("a", 10).await;
+    let judged = Judged { scopes: vec![scope()], window: Window { from_us: 0, until_us: 10_000_000 } };
+    let end = End {
+        run_id: "a",
+        seen_at_us: 10,
+        finished_at_us: 99,
+        outcome: RunOutcome::Findings,
+        error: "",
+        findings: &found,
+        judged: &judged,
+        watermarks: &BTreeMap::new(),
+    };
+    runs::finish(&books.store, &end).await.unwrap();
+    books.start_run("b", 100).await;
+    assert_eq!(finish(&books, "b", 110, RunOutcome::Findings, &found, 1).await, [(10, Standing::Open)]);
 }
 
 #[tokio::test]
