@@ -29,6 +29,7 @@ mod report;
 mod report_publish;
 mod rules;
 mod sample;
+mod serve;
 mod stage;
 mod tidy;
 mod windows;
