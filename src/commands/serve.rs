@@ -7,8 +7,8 @@ use super::Outcome;
 use crate::config::Settings;
 use crate::receive::Scheme;
 use crate::serve::{
-    App, COMMIT_DELIVERIES_MAX, Certificates, Gauges, Intake, Metrics, Spill, Writing, body_memory,
-    endpoints, router, serve_connections,
+    App, Certificates, Gauges, Intake, Metrics, Spill, Writing, body_memory, endpoints, router,
+    serve_connections,
 };
 use anyhow::{Context, Result};
 use std::io::Write;
@@ -39,7 +39,6 @@ pub async fn serve(
         store_url: settings.store_url.clone(),
         waiting_max: receive.waiting_max,
         commit_timeout: receive.timeout * 3 / 4,
-        commit_deliveries_max: COMMIT_DELIVERIES_MAX,
         spill,
     };
     let (intake, mut writer) = Intake::start(writing, Arc::clone(&metrics));

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Deliveries in one commit at most.
-pub const COMMIT_DELIVERIES_MAX: usize = 500;
+const COMMIT_DELIVERIES_MAX: usize = 500;
 /// Bytes of bodies after which a commit takes no further delivery.
 const COMMIT_BYTES_MAX: usize = 16 << 20;
 
@@ -54,8 +54,6 @@ pub struct Writing {
     pub waiting_max: usize,
     /// How long a commit may take.
     pub commit_timeout: Duration,
-    /// Deliveries in one commit at most: [`COMMIT_DELIVERIES_MAX`], or 1 to measure what sharing gains.
-    pub commit_deliveries_max: usize,
     /// Where deliveries are kept while the store cannot be reached.
     pub spill: Option<Spill>,
 }
@@ -89,14 +87,11 @@ impl Intake {
 
 /// What waits, up to the limits of one commit; `None` when nobody can hand over anything any more. Nothing is
 /// lost when the future is dropped.
-pub(super) async fn next_batch(
-    queue: &mut mpsc::Receiver<Waiting>,
-    deliveries_max: usize,
-) -> Option<Vec<Waiting>> {
+pub(super) async fn next_batch(queue: &mut mpsc::Receiver<Waiting>) -> Option<Vec<Waiting>> {
     let first = queue.recv().await?;
     let mut bytes = size(&first);
     let mut batch = vec![first];
-    while batch.len() < deliveries_max && bytes < COMMIT_BYTES_MAX {
+    while batch.len() < COMMIT_DELIVERIES_MAX && bytes < COMMIT_BYTES_MAX {
         let Ok(next) = queue.try_recv() else { break };
         bytes += size(&next);
         batch.push(next);

@@ -20,7 +20,7 @@ pub use certificate::Certificates;
 pub use connections::serve_connections;
 pub use endpoint::{Endpoint, endpoints};
 pub use gauges::Gauges;
-pub use intake::{COMMIT_DELIVERIES_MAX, Intake, Unavailable, Writing};
+pub use intake::{Intake, Unavailable, Writing};
 pub use metrics::{Histogram, Metrics};
 pub use server::{App, body_memory, router};
 pub use spill::{Spill, Spilled};

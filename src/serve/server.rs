@@ -31,7 +31,7 @@ use tokio::time::{Instant, timeout_at};
 const MEMORY_KIB: usize = 128 * 1024;
 const KIB: usize = 1024;
 /// Bytes that are set aside at once for a body that announces its length.
-const FIRST_BYTES_MAX: usize = 64 * KIB;
+const FIRST_BYTES_MAX: usize = 8 * KIB;
 
 /// What every request shares.
 pub struct App {

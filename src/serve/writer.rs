@@ -65,7 +65,7 @@ impl Writer {
         loop {
             // Whichever is ready, in turns that chance decides: neither starves the other.
             tokio::select! {
-                batch = next_batch(&mut queue, self.writing.commit_deliveries_max) => match batch {
+                batch = next_batch(&mut queue) => match batch {
                     Some(batch) => self.take(batch).await,
                     None => break,
                 },

@@ -80,7 +80,7 @@ impl Site {
     }
 
     pub fn start(&self) -> Receiver {
-        Receiver::start(&mut self.command())
+        Receiver::start(&mut self.command()).unwrap_or_else(|said| panic!("it said {said:?}\n{}", self.log()))
     }
 
     pub async fn store(&self) -> Store {
@@ -131,16 +131,20 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    pub fn start(command: &mut Command) -> Self {
+    /// What it said instead of where it listens, if so.
+    pub fn start(command: &mut Command) -> Result<Self, String> {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();
         let address = line.strip_prefix("POST http://").and_then(|rest| rest.split('/').next());
-        let address = address.unwrap_or_else(|| panic!("it said {line:?}")).parse().unwrap();
+        let Some(address) = address.and_then(|address| address.parse().ok()) else {
+            child.wait().unwrap();
+            return Err(line);
+        };
         // Whoever says more must not wait for a reader.
         std::thread::spawn(move || drop(std::io::copy(&mut lines, &mut std::io::sink())));
-        Self { child, address }
+        Ok(Self { child, address })
     }
 
     /// Posts a sample to an endpoint, under the path and query that it was signed for.
@@ -281,6 +285,11 @@ pub fn event(id: &str) -> String {
     )
 }
 
+/// The secret as a configuration takes it.
+pub fn secret_of(kind: &Kind) -> String {
+    kind.secret.replace(' ', "_")
+}
+
 /// An endpoint of each other scheme that is signed for here, with its secret's variable.
 pub fn other_providers(site: &mut Site) -> String {
     let mut text = String::new();
@@ -304,7 +313,7 @@ pub fn other_providers(site: &mut Site) -> String {
                      signed = \"{method}\\n{url}\\n{timestamp}\\n{body}\"\nevent_id = \"body:meta.id\"\n\
                      event_type = \"header:X-Event\"\n";
         }
-        site.secrets.push((variable, kind.secret));
+        site.secrets.push((variable, secret_of(&kind)));
     }
     text
 }

@@ -1,6 +1,6 @@
 //! An event is there once, however often and however it is delivered, with its bytes and its scope.
 
-use super::{BOTH, Site, event, other_providers, stripe};
+use super::{BOTH, Site, event, other_providers, secret_of, stripe};
 use crate::receive::{Sample, T, kinds};
 use recon::store::Database;
 
@@ -129,13 +129,14 @@ async fn every_scheme_is_taken_and_no_secret_is_kept() {
         let receiver = site.start();
         let mut expected = Vec::new();
         for kind in kinds() {
-            let answer = receiver.deliver(kind.name, &kind.sample()).unwrap();
+            let sample = kind.sign_with(&secret_of(&kind), kind.body, T);
+            let answer = receiver.deliver(kind.name, &sample).unwrap();
             assert!(answer.is_taken(), "{}: {answer:?}", kind.name);
             let (id, event_type, account, mode, _) = &kind.expected;
             expected.push(format!("{} {account} {mode} {id} {event_type}", kind.name));
             // One bit more or less is refused, where every bit is signed.
             if kind.is_body_signed {
-                let mut turned = kind.sample();
+                let mut turned = sample.clone();
                 turned.body[0] ^= 1;
                 let answer = receiver.deliver(kind.name, &turned).unwrap();
                 assert!((400..500).contains(&answer.status), "{}: {answer:?}", kind.name);
@@ -162,7 +163,6 @@ async fn every_scheme_is_taken_and_no_secret_is_kept() {
     }
 }
 
-/// A receiver that was told to end takes no more, and what it took is there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_old_signature_is_refused_and_counted_for_the_report() {
     for database in BOTH {

@@ -289,12 +289,12 @@ async fn c81_a_full_disk_is_never_a_2xx() {
     let site = Site::new(Database::Sqlite);
     let mut command = Command::new("sh");
     // Blocks of 512 or 1,024 bytes; the signal would kill before the error could be told.
-    command.args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_recon"));
+    command.args(["-c", "trap '' XFSZ; ulimit -f 4000; exec \"$0\" \"$@\""]).arg(env!("CARGO_BIN_EXE_recon"));
     command.arg("--config").arg(site.config()).arg("serve");
     site.dress(&mut command);
     // The log is no part of the disk.
     command.env("RECON_LOG", "error").stderr(std::process::Stdio::null());
-    let receiver = Receiver::start(&mut command);
+    let receiver = Receiver::start(&mut command).unwrap();
     receiver.wait_for("recon_store_up 1");
     let padding = "x".repeat(4_000);
     let (mut taken, mut refused) = (Vec::new(), 0);
