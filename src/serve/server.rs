@@ -69,7 +69,7 @@ async fn answer_one(State(app): State<Arc<App>>, request: Request) -> Response {
     if let Some(name) = path.strip_prefix("/webhooks/") {
         return match app.endpoints.get(name) {
             None => answer::plain(StatusCode::NOT_FOUND, "unknown_provider"),
-            Some(_) if request.method() != Method::POST => answer::only("POST"),
+            Some(_) if request.method().as_str() != "POST" => answer::only("POST"),
             Some(endpoint) => take(&app, endpoint, request).await,
         };
     }

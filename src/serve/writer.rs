@@ -10,7 +10,7 @@ use super::metrics::{Metrics, RefusedToday};
 use super::spill::Spill;
 use crate::config::StoreUrl;
 use crate::store::arrivals::{Arrival, Filed, file_arrivals};
-use crate::store::{Access, Store, add_refused, is_about_data, is_busy};
+use crate::store::{Access, Database, Store, add_refused, is_about_data, is_busy};
 use anyhow::{Context, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -94,6 +94,9 @@ impl Writer {
             Some(store) => {
                 tracing::info!("the store is reached");
                 self.asking = None;
+                if store.database() == Database::Sqlite {
+                    tokio::spawn(shorten_often(store.clone()));
+                }
                 self.store = Some(store);
                 self.metrics.set_store_up(true);
             }
@@ -316,6 +319,16 @@ async fn reach(url: &StoreUrl) -> Result<Store> {
     let tx = store.begin().await?;
     tx.rollback().await.context("end a transaction that only asked")?;
     Ok(store)
+}
+
+/// Beside the commits, so that none of them has to do it for all before. Ends with the store.
+async fn shorten_often(store: Store) {
+    while !store.pool().is_closed() {
+        tokio::time::sleep(REST).await;
+        if let Err(error) = store.shorten_log().await {
+            tracing::debug!("later, then: {error:#}");
+        }
+    }
 }
 
 async fn commit(store: &Store, arrivals: &[Arrival]) -> Result<Vec<Filed>> {

@@ -180,6 +180,20 @@ impl Store {
         }
     }
 
+    /// Copies what SQLite's write-ahead log holds into the file, as far as that keeps nobody waiting
+    /// (<https://sqlite.org/pragma.html#pragma_wal_checkpoint>). Without it the commit that fills the log up
+    /// copies all of it. Does nothing on PostgreSQL, which does so by itself.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub async fn shorten_log(&self) -> Result<()> {
+        if self.database == Database::Sqlite {
+            let shortened = sqlx::query("pragma wal_checkpoint(passive)").fetch_all(&self.pool).await;
+            shortened.context("shorten the write-ahead log")?;
+        }
+        Ok(())
+    }
+
     /// Closes every connection.
     pub async fn close(&self) {
         self.pool.close().await;

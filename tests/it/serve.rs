@@ -4,6 +4,7 @@ mod chaos;
 mod hostile;
 mod once;
 mod outage;
+mod paypal;
 mod slow;
 
 use crate::postgres::Place;
