@@ -19,7 +19,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-pub const SECRET: &str = "whsec_bench";
+const SECRET: &str = "whsec_bench";
 const CLIENTS: u64 = 64;
 /// Bytes that fill a body up to about 1.5 KB.
 const FILLER: usize = 1_300;
