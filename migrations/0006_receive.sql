@@ -12,6 +12,8 @@ alter table inbox_event add column parked_for text not null default '';
 -- What the worker claims: due events, oldest due first.
 create index inbox_event_due on inbox_event (next_attempt_at_us, received_at_us)
     where status in ('received', 'parked');
+-- What waits for a person.
+create index inbox_event_dead on inbox_event (received_at_us) where status = 'dead';
 -- What wakes when an effect lands.
 create index inbox_event_parked on inbox_event (parked_for) where status = 'parked';
 

@@ -5,16 +5,21 @@
 
 use super::Outcome;
 use crate::config::Settings;
-use crate::serve::{App, Intake, Metrics, Spill, Writing, endpoints, router, serve_connections};
+use crate::receive::Scheme;
+use crate::serve::{
+    App, Certificates, Gauges, Intake, Metrics, Spill, Writing, body_memory, endpoints, router,
+    serve_connections,
+};
 use anyhow::{Context, Result};
 use std::io::Write;
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
 /// Serves until `ending` resolves. Where it listens is said on `out`, so that port 0 can be used.
 ///
 /// # Errors
-/// When a setting cannot be used, or the address cannot be listened on.
+/// When a setting cannot be used, the address cannot be listened on, or the writer ended early.
 pub async fn serve(
     settings: &Settings,
     ending: impl Future<Output = ()>,
@@ -23,24 +28,47 @@ pub async fn serve(
     let endpoints = endpoints(&settings.endpoints)?;
     let receive = &settings.receive;
     let spill = receive.spill_dir.as_deref().map(Spill::at).transpose()?;
+    let has_certificates =
+        endpoints.values().any(|endpoint| matches!(endpoint.settings.scheme, Scheme::PayPal(_)));
+    let certificates = has_certificates.then(Certificates::new).transpose()?;
     let metrics = Arc::new(Metrics::default());
+    let listener =
+        TcpListener::bind(receive.listen).await.with_context(|| format!("listen on {}", receive.listen))?;
+    let address = listener.local_addr().context("ask for the address")?;
     let writing = Writing {
         store_url: settings.store_url.clone(),
         waiting_max: receive.waiting_max,
         commit_timeout: receive.timeout * 3 / 4,
         spill,
     };
-    let (intake, writer) = Intake::start(writing, Arc::clone(&metrics));
-    let listener =
-        TcpListener::bind(receive.listen).await.with_context(|| format!("listen on {}", receive.listen))?;
-    let address = listener.local_addr().context("ask for the address")?;
+    let (intake, mut writer) = Intake::start(writing, Arc::clone(&metrics));
+    // Held until connections are over, so that the writer cannot end before.
+    let held = intake.clone();
     for name in endpoints.keys() {
         writeln!(out, "POST http://{address}/webhooks/{name}")?;
     }
     out.flush()?;
-    let app = App::new(endpoints, intake, metrics, receive.body_bytes_max, receive.timeout);
-    serve_connections(listener, router(Arc::new(app)), receive.timeout, ending).await?;
-    // The router was the last to hold the intake: the writer ends when it has written what it was given.
-    writer.await.context("the writer ended early")?;
+    let app = App {
+        endpoints,
+        intake,
+        metrics,
+        gauges: Gauges::new(settings.store_url.clone(), settings.notify.waiting_age),
+        certificates,
+        body_bytes_max: receive.body_bytes_max,
+        timeout: receive.timeout,
+        memory: body_memory(),
+    };
+    let mut serving = pin!(serve_connections(listener, router(Arc::new(app)), receive.timeout, ending));
+    tokio::select! {
+        served = &mut serving => served?,
+        // Without it every delivery would be answered 503 for ever.
+        ended = &mut writer => {
+            ended.context("the writer of deliveries ended early")?;
+            anyhow::bail!("the writer of deliveries ended early");
+        }
+    }
+    drop(held);
+    // Nobody holds the intake any more: the writer ends when it has written what it was given.
+    writer.await.context("the writer of deliveries ended early")?;
     Ok(Outcome::Clean)
 }

@@ -3,7 +3,7 @@
 use super::intake::Unavailable;
 use crate::receive::{Refusal, Reply};
 use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 
@@ -35,6 +35,7 @@ pub(super) fn unavailable(why: Unavailable) -> Response {
     come_again(match why {
         Unavailable::Full => "busy",
         Unavailable::StoreDown => "store_unavailable",
+        Unavailable::Refused => "not_storable",
         Unavailable::Ending => "ending",
     })
 }
@@ -45,9 +46,20 @@ pub(super) fn come_again(word: &'static str) -> Response {
     response
 }
 
+/// Another method than the path knows.
+pub(super) fn only(methods: &'static str) -> Response {
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "wrong_method");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
 /// A status with one word.
 pub(super) fn plain(status: StatusCode, word: &'static str) -> Response {
-    let mut response = Response::new(Body::from(word));
+    text(status, word)
+}
+
+pub(super) fn text(status: StatusCode, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

@@ -1,21 +1,29 @@
-//! Connections: bounded in number, with a time for their headers, ended without losing what was accepted.
+//! Connections: bounded in number and in age, with a time for their headers, ended without losing what was
+//! accepted.
 
 use anyhow::{Context, Result};
 use axum::Router;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
 
-/// Connections at a time. Providers use few; the rest wait in the listener's queue.
-const CONNECTIONS_MAX: usize = 1_024;
-/// Headers of one request, bytes and count.
-const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Connections at a time, where the process may open as many files. The rest wait in the listener's queue.
+const CONNECTIONS_MAX: usize = 8_192;
+/// Files that are not for connections: the store, the spill folder, the listener.
+const OTHER_FILES: usize = 128;
+/// Bytes of the headers of one request. Providers send about 2 KB.
+const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// Headers of one request.
 const HEADERS_MAX: usize = 100;
-/// How long requests under way have to end once the receiver is asked to.
+/// How long a connection may live: one that reads no answers would hold its place for ever.
+const AGE_MAX: Duration = Duration::from_mins(5);
+/// How long requests under way have to end once their connection is to be closed.
 const ENDING: Duration = Duration::from_secs(20);
 
 /// Serves `router` until `ending` resolves, then lets the requests under way end.
@@ -24,7 +32,7 @@ const ENDING: Duration = Duration::from_secs(20);
 /// between two requests.
 ///
 /// # Errors
-/// When the listener fails for good.
+/// When connections cannot be counted any more, which never happens.
 pub async fn serve_connections(
     listener: TcpListener,
     router: Router,
@@ -34,9 +42,10 @@ pub async fn serve_connections(
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(header_timeout);
     server.max_buf_size(HEADER_BYTES_MAX).max_headers(HEADERS_MAX);
-    let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    tokio::pin!(ending);
+    let (say_end, is_ending) = watch::channel(false);
+    let permits = Arc::new(Semaphore::new(connections_max()));
+    let mut connections = JoinSet::new();
+    let mut ending = pin!(ending);
     loop {
         let permit = tokio::select! {
             permit = Arc::clone(&permits).acquire_owned() => permit.context("connections are counted")?,
@@ -46,27 +55,67 @@ pub async fn serve_connections(
             accepted = listener.accept() => accepted,
             () = &mut ending => break,
         };
+        while connections.try_join_next().is_some() {}
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Out of file handles, or a connection that was gone before it was taken: others go on.
                 tracing::warn!("a connection could not be taken: {error}");
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(server.serve_connection(TokioIo::new(stream), service));
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!("a connection ended early: {error}");
-            }
+        let connection = serve_one(server.clone(), stream, router.clone(), is_ending.clone());
+        connections.spawn(async move {
+            connection.await;
             drop(permit);
         });
     }
-    drop(listener);
-    if tokio::time::timeout(ENDING, graceful.shutdown()).await.is_err() {
+    drop((listener, router));
+    say_end.send_replace(true);
+    let all_ended = async { while connections.join_next().await.is_some() {} };
+    if timeout(ENDING, all_ended).await.is_err() {
         tracing::warn!("requests under way were cut off after {ENDING:?}");
+        connections.shutdown().await;
     }
     Ok(())
+}
+
+async fn serve_one(
+    server: hyper::server::conn::http1::Builder,
+    stream: TcpStream,
+    router: Router,
+    mut is_ending: watch::Receiver<bool>,
+) {
+    // Answers are small: nothing is gained by waiting for more.
+    drop(stream.set_nodelay(true));
+    let mut connection =
+        pin!(server.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        () = sleep(AGE_MAX) => None,
+        _ = is_ending.wait_for(|is_ending| *is_ending) => None,
+    };
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        connection.as_mut().graceful_shutdown();
+        let Ok(ended) = timeout(ENDING, connection).await else { return };
+        ended
+    };
+    if let Err(error) = ended {
+        tracing::debug!("a connection ended early: {error}");
+    }
+}
+
+/// As many as there are files for. Where the system does not say how many, the usual limit is assumed.
+fn connections_max() -> usize {
+    const USUAL_FILES: usize = 1_024;
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let files = limits.lines().find_map(|line| {
+        let soft = line.strip_prefix("Max open files")?.split_whitespace().next()?;
+        Some(soft.parse().unwrap_or(usize::MAX))
+    });
+    let files = files.unwrap_or(USUAL_FILES);
+    files.saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS_MAX)
 }

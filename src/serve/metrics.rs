@@ -4,7 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Refused deliveries by (provider, reason, first µs of the UTC day).
+pub(super) type RefusedToday = BTreeMap<(String, &'static str, i64), u64>;
+
+const DAY_US: i64 = 86_400_000_000;
 
 /// Upper bounds of the buckets of a [`Histogram`], milliseconds.
 const BOUNDS_MS: [u64; 12] = [5, 10, 25, 50, 100, 250, 500, 1_000, 5_000, 30_000, 300_000, 3_600_000];
@@ -56,8 +61,14 @@ pub struct Metrics {
     refused: Mutex<BTreeMap<(String, &'static str), u64>>,
     /// Events that the worker ended, by status.
     ended: Mutex<BTreeMap<&'static str, u64>>,
+    /// Refused deliveries that the store does not count yet.
+    refused_today: Mutex<RefusedToday>,
     spilled: AtomicU64,
     brought_back: AtomicU64,
+    store_up: AtomicBool,
+    /// Whether there is a spill folder that takes what the store does not.
+    spill_usable: AtomicBool,
+    spill_files: AtomicU64,
     /// From receipt to the answer.
     pub answer: Histogram,
     /// From receipt to the end of processing.
@@ -70,9 +81,51 @@ impl Metrics {
         count(&self.deliveries, (provider.to_owned(), became));
     }
 
-    /// Counts a refused delivery.
-    pub fn refused(&self, provider: &str, reason: &'static str) {
+    /// Counts a delivery that was refused at `at_us` (Unix µs).
+    pub fn refused(&self, provider: &str, reason: &'static str, at_us: i64) {
         count(&self.refused, (provider.to_owned(), reason));
+        let day_us = at_us - at_us.rem_euclid(DAY_US);
+        count(&self.refused_today, (provider.to_owned(), reason, day_us));
+    }
+
+    /// What was refused since it was asked before.
+    pub(super) fn take_refused(&self) -> RefusedToday {
+        std::mem::take(&mut *lock(&self.refused_today))
+    }
+
+    /// Gives back what [`Self::take_refused`] gave and could not be written down.
+    pub(super) fn put_back_refused(&self, counted: RefusedToday) {
+        let mut refused = lock(&self.refused_today);
+        for (key, count) in counted {
+            *refused.entry(key).or_default() += count;
+        }
+    }
+
+    /// Says whether the store takes deliveries.
+    pub(super) fn set_store_up(&self, is_up: bool) {
+        self.store_up.store(is_up, Ordering::Relaxed);
+    }
+
+    /// Says whether the spill folder takes deliveries.
+    pub(super) fn set_spill_usable(&self, is_usable: bool) {
+        self.spill_usable.store(is_usable, Ordering::Relaxed);
+    }
+
+    /// Says how many spill files wait.
+    pub(super) fn set_spill_files(&self, files: usize) {
+        self.spill_files.store(files as u64, Ordering::Relaxed);
+    }
+
+    /// Spill files that wait to be brought back.
+    #[must_use]
+    pub fn spill_files(&self) -> u64 {
+        self.spill_files.load(Ordering::Relaxed)
+    }
+
+    /// Whether deliveries are taken: by the store, or by the spill folder in its stead.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        self.store_up.load(Ordering::Relaxed) || self.spill_usable.load(Ordering::Relaxed)
     }
 
     /// Counts an event that the worker ended.
@@ -80,9 +133,10 @@ impl Metrics {
         count(&self.ended, status);
     }
 
-    /// Counts events that went into the spill folder.
+    /// Counts events that went into the spill folder, in one file.
     pub fn spilled(&self, events: usize) {
         self.spilled.fetch_add(events as u64, Ordering::Relaxed);
+        self.spill_files.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts events that came back from it.
@@ -134,6 +188,9 @@ impl Metrics {
             head(&mut text, name, help, "counter");
             line(&mut text, name, &counter.load(Ordering::Relaxed).to_string());
         }
+        let is_up = u64::from(self.store_up.load(Ordering::Relaxed));
+        gauge(&mut text, "recon_store_up", "1 while the store takes deliveries", is_up);
+        gauge(&mut text, "recon_spill_files", "Spill files that wait to be brought back", self.spill_files());
         self.answer.write(&mut text, "recon_answer_seconds", "From the receipt of a delivery to its answer");
         self.completion.write(
             &mut text,
@@ -142,6 +199,12 @@ impl Metrics {
         );
         text
     }
+}
+
+/// One value that goes up and down.
+pub(super) fn gauge(text: &mut String, name: &str, help: &str, value: u64) {
+    head(text, name, help, "gauge");
+    line(text, name, &value.to_string());
 }
 
 fn head(text: &mut String, name: &str, help: &str, kind: &str) {

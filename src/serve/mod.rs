@@ -4,17 +4,23 @@
 //! file. Whatever goes wrong after that is ours to mend and never the provider's to send again.
 
 mod answer;
+mod certificate;
 mod connections;
 mod described;
 mod endpoint;
+mod gauges;
 mod intake;
+mod kept;
 mod metrics;
 mod server;
 mod spill;
+mod writer;
 
+pub use certificate::Certificates;
 pub use connections::serve_connections;
 pub use endpoint::{Endpoint, endpoints};
+pub use gauges::Gauges;
 pub use intake::{Intake, Unavailable, Writing};
 pub use metrics::{Histogram, Metrics};
-pub use server::{App, router};
-pub use spill::Spill;
+pub use server::{App, body_memory, router};
+pub use spill::{Spill, Spilled};

@@ -1,30 +1,37 @@
 //! One request: bounded in size, time and memory; verified; stored; answered.
+//!
+//! The path is compared as it stands, byte by byte: nothing is decoded or tidied up first.
 
 use super::answer;
+use super::certificate::Certificates;
 use super::endpoint::Endpoint;
+use super::gauges::Gauges;
 use super::intake::Intake;
+use super::kept::kept_headers;
 use super::metrics::Metrics;
 use crate::clock;
-use crate::receive::{self, Delivery, Received, Verified};
+use crate::receive::{self, Delivery, Received, Refusal, Verified};
 use crate::record::{EventKey, Scope, sha256_hex};
-use crate::store::arrivals::{Arrival, Filed};
+use crate::store::arrivals::Arrival;
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
-use axum::http::{HeaderMap, StatusCode, request::Parts};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
-use axum::routing::{get, post};
+use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
 
 /// Bytes of bodies that may be in memory at a time, in units of 1 KiB.
 const MEMORY_KIB: usize = 128 * 1024;
 const KIB: usize = 1024;
-/// Headers whose values belong to the proof of a delivery. Those that are themselves secrets (Asaas' token) are
-/// not among them.
-const SIGNED_HEADERS: [&str; 1] = ["content-type"];
+/// Bytes that are set aside at once for a body that announces its length.
+const FIRST_BYTES_MAX: usize = 8 * KIB;
 
 /// What every request shares.
 pub struct App {
@@ -34,55 +41,64 @@ pub struct App {
     pub intake: Intake,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// What the store says for `/metrics`.
+    pub gauges: Gauges,
+    /// `PayPal`'s certificates, where an endpoint needs them.
+    pub certificates: Option<Certificates>,
     /// The largest body, bytes.
     pub body_bytes_max: usize,
     /// How long one request may take.
     pub timeout: Duration,
     /// Bodies in memory.
-    memory: Arc<Semaphore>,
+    pub memory: Arc<Semaphore>,
 }
 
-impl App {
-    /// An app with nothing in memory yet.
-    #[must_use]
-    pub fn new(
-        endpoints: BTreeMap<String, Endpoint>,
-        intake: Intake,
-        metrics: Arc<Metrics>,
-        body_bytes_max: usize,
-        timeout: Duration,
-    ) -> Self {
-        let memory = Arc::new(Semaphore::new(MEMORY_KIB));
-        Self { endpoints, intake, metrics, body_bytes_max, timeout, memory }
-    }
+/// The share of the memory that all bodies have, none of it taken.
+#[must_use]
+pub fn body_memory() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MEMORY_KIB))
 }
 
 /// The routes.
 pub fn router(app: Arc<App>) -> Router {
-    Router::new()
-        .route("/webhooks/{provider}", post(take))
-        .route("/healthz", get(healthy))
-        .route("/metrics", get(metrics))
-        .with_state(app)
+    Router::new().fallback(answer_one).with_state(app)
 }
 
-async fn healthy() -> &'static str {
-    "ok\n"
-}
-
-async fn metrics(State(app): State<Arc<App>>) -> String {
-    app.metrics.text()
+async fn answer_one(State(app): State<Arc<App>>, request: Request) -> Response {
+    let path = request.uri().path();
+    if let Some(name) = path.strip_prefix("/webhooks/") {
+        return match app.endpoints.get(name) {
+            None => answer::plain(StatusCode::NOT_FOUND, "unknown_provider"),
+            Some(_) if request.method().as_str() != "POST" => answer::only("POST"),
+            Some(endpoint) => take(&app, endpoint, request).await,
+        };
+    }
+    let is_reading = matches!(*request.method(), Method::GET | Method::HEAD);
+    match path {
+        "/healthz" | "/metrics" if !is_reading => answer::only("GET, HEAD"),
+        "/healthz" if app.metrics.is_healthy() => answer::plain(StatusCode::OK, "ok"),
+        "/healthz" => answer::come_again("store_unavailable"),
+        "/metrics" => answer::text(StatusCode::OK, app.metrics.text() + &app.gauges.text().await),
+        _ => answer::plain(StatusCode::NOT_FOUND, "not_found"),
+    }
 }
 
 /// Takes one delivery.
-async fn take(State(app): State<Arc<App>>, Path(name): Path<String>, request: Request) -> Response {
+async fn take(app: &App, endpoint: &Endpoint, request: Request) -> Response {
     let received_at_us = clock::now_us();
-    let Some(endpoint) = app.endpoints.get(&name) else {
-        return answer::plain(StatusCode::NOT_FOUND, "unknown_provider");
+    let deadline = Instant::now() + app.timeout;
+    let response = match read(app, request, deadline).await {
+        Ok((parts, bytes, memory)) => {
+            let delivered = Delivered { endpoint, parts: &parts, received_at_us };
+            let judged = timeout_at(deadline, delivered.take(app, bytes, memory)).await;
+            judged.unwrap_or_else(|_| answer::come_again("too_slow"))
+        }
+        Err(Unread::Busy) => answer::come_again("busy"),
+        Err(Unread::Refused(status, reason)) => {
+            app.metrics.refused(&endpoint.name, reason, received_at_us);
+            answer::plain(status, reason)
+        }
     };
-    let answered =
-        tokio::time::timeout(app.timeout, take_in_time(&app, endpoint, request, received_at_us)).await;
-    let response = answered.unwrap_or_else(|_| answer::come_again("too_slow"));
     if response.status() == StatusCode::SERVICE_UNAVAILABLE {
         app.metrics.delivery(&endpoint.name, "unavailable");
     }
@@ -90,126 +106,152 @@ async fn take(State(app): State<Arc<App>>, Path(name): Path<String>, request: Re
     response
 }
 
-async fn take_in_time(app: &App, endpoint: &Endpoint, request: Request, received_at_us: i64) -> Response {
+/// Why there is no body.
+enum Unread {
+    /// The memory for bodies is taken.
+    Busy,
+    Refused(StatusCode, &'static str),
+}
+
+/// The whole body, and what it takes of the memory.
+async fn read(
+    app: &App,
+    request: Request,
+    deadline: Instant,
+) -> Result<(Parts, Vec<u8>, Option<OwnedSemaphorePermit>), Unread> {
     let (parts, body) = request.into_parts();
     // Nobody who signs raw bytes packs them; unpacking is how little becomes much.
     if parts.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return answer::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body");
+        return Err(Unread::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body"));
     }
     let announced = announced_bytes(&parts.headers);
-    if announced.is_some_and(|bytes| bytes > app.body_bytes_max) {
-        return answer::plain(StatusCode::PAYLOAD_TOO_LARGE, "too_large");
+    if announced.is_some_and(|bytes| bytes > app.body_bytes_max as u64) {
+        return Err(TOO_LARGE);
     }
-    let kib = announced.unwrap_or(app.body_bytes_max).div_ceil(KIB).max(1);
-    let Ok(_permit) = Arc::clone(&app.memory).try_acquire_many_owned(u32::try_from(kib).unwrap_or(u32::MAX))
-    else {
-        return answer::come_again("busy");
-    };
-    let bytes = match axum::body::to_bytes(body, app.body_bytes_max).await {
-        Ok(bytes) => bytes,
-        Err(error) => return unread(&error),
-    };
-    match verify(endpoint, &parts, &bytes, received_at_us) {
-        Err(refusal) => {
-            app.metrics.refused(&endpoint.name, refusal.as_str());
-            tracing::info!(
-                provider = endpoint.name,
-                reason = refusal.as_str(),
-                "a delivery was refused: {refusal}"
-            );
-            answer::refused(refusal)
-        }
-        Ok(verified) if verified.events.is_empty() => answer::taken(&verified.reply),
-        Ok(verified) => store(app, endpoint, &parts, &bytes, verified, received_at_us).await,
+    let first = usize::try_from(announced.unwrap_or(0)).unwrap_or(0).min(FIRST_BYTES_MAX);
+    match timeout_at(deadline, read_body(app, body, first)).await {
+        Ok(Ok((bytes, memory))) => Ok((parts, bytes, memory)),
+        Ok(Err(why)) => Err(why),
+        Err(_) => Err(Unread::Refused(StatusCode::REQUEST_TIMEOUT, "too_slow")),
     }
 }
 
-fn announced_bytes(headers: &HeaderMap) -> Option<usize> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-}
+const TOO_LARGE: Unread = Unread::Refused(StatusCode::PAYLOAD_TOO_LARGE, "too_large");
 
-/// A body that was too long, or whose connection broke.
-fn unread(error: &axum::Error) -> Response {
-    use std::error::Error;
-    let is_too_long = error.source().is_some_and(|cause| cause.to_string().contains("length limit"));
-    if is_too_long {
-        answer::plain(StatusCode::PAYLOAD_TOO_LARGE, "too_large")
-    } else {
-        answer::plain(StatusCode::BAD_REQUEST, "unreadable_body")
-    }
-}
-
-fn verify(
-    endpoint: &Endpoint,
-    parts: &Parts,
-    body: &[u8],
-    received_at_us: i64,
-) -> Result<Verified, receive::Refusal> {
-    let headers: Vec<(&str, &[u8])> =
-        parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    let url = public_url(endpoint, parts);
-    let delivery =
-        Delivery { method: parts.method.as_str(), url: &url, headers: &headers, body, received_at_us };
-    receive::verify(&endpoint.settings, &endpoint.secrets, &delivery, None)
-}
-
-/// The URL as the provider called it: the configured one with the query of this request.
-fn public_url(endpoint: &Endpoint, parts: &Parts) -> String {
-    let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-    match &endpoint.public_url {
-        Some(url) => format!("{}{query}", url.split('?').next().unwrap_or_default()),
-        None => parts.uri.to_string(),
-    }
-}
-
-async fn store(
+/// Memory is taken as the bytes come: a body that is only announced takes nothing from the others.
+async fn read_body(
     app: &App,
-    endpoint: &Endpoint,
-    parts: &Parts,
-    bytes: &[u8],
-    verified: Verified,
+    body: Body,
+    first: usize,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Unread> {
+    let mut bytes = Vec::with_capacity(first);
+    let mut memory: Option<OwnedSemaphorePermit> = None;
+    let mut chunks = body.into_data_stream();
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|_| Unread::Refused(StatusCode::BAD_REQUEST, "unreadable_body"))?;
+        if bytes.len() + chunk.len() > app.body_bytes_max {
+            return Err(TOO_LARGE);
+        }
+        bytes.extend_from_slice(&chunk);
+        let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+        let more = bytes.len().div_ceil(KIB).saturating_sub(held);
+        let more = u32::try_from(more).map_err(|_| Unread::Busy)?;
+        let more = Arc::clone(&app.memory).try_acquire_many_owned(more).map_err(|_| Unread::Busy)?;
+        match &mut memory {
+            Some(memory) => memory.merge(more),
+            None => memory = Some(more),
+        }
+    }
+    Ok((bytes, memory))
+}
+
+/// A length too long for a number is as long as any.
+fn announced_bytes(headers: &HeaderMap) -> Option<u64> {
+    Some(headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().unwrap_or(u64::MAX))
+}
+
+/// A delivery whose body is read.
+struct Delivered<'a> {
+    endpoint: &'a Endpoint,
+    parts: &'a Parts,
     received_at_us: i64,
-) -> Response {
-    let headers = signed_headers(&parts.headers);
-    let url = endpoint.public_url.as_ref().map(|_| public_url(endpoint, parts)).unwrap_or_default();
-    let arrival = |event: &Received| {
-        let body = bytes.get(event.body.clone()).unwrap_or_default().to_vec();
-        Arrival {
+}
+
+impl Delivered<'_> {
+    async fn take(&self, app: &App, bytes: Vec<u8>, memory: Option<OwnedSemaphorePermit>) -> Response {
+        let name = &self.endpoint.name;
+        match self.verify(app, &bytes).await {
+            Err(refusal) => {
+                app.metrics.refused(name, refusal.as_str(), self.received_at_us);
+                let reason = refusal.as_str();
+                tracing::info!(provider = name, reason, "a delivery was refused: {refusal}");
+                answer::refused(refusal)
+            }
+            Ok(verified) if verified.events.is_empty() => answer::taken(&verified.reply),
+            Ok(verified) => {
+                let reply = verified.reply.clone();
+                match app.intake.file(self.arrivals(verified, bytes), memory).await {
+                    Ok(_) => answer::taken(&reply),
+                    Err(why) => answer::unavailable(why),
+                }
+            }
+        }
+    }
+
+    async fn verify(&self, app: &App, body: &[u8]) -> Result<Verified, Refusal> {
+        let headers: Vec<(&str, &[u8])> =
+            self.parts.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        let url = self.url();
+        let method = self.parts.method.as_str();
+        let delivery =
+            Delivery { method, url: &url, headers: &headers, body, received_at_us: self.received_at_us };
+        let (settings, secrets) = (&self.endpoint.settings, &self.endpoint.secrets);
+        let verified = receive::verify(settings, secrets, &delivery, None);
+        // Everything else about it is in order: only then is anything fetched for its sake.
+        let (Err(Refusal::NoCertificate), Some(certificates)) = (&verified, &app.certificates) else {
+            return verified;
+        };
+        let certificate_url = receive::certificate_url(&delivery)?;
+        let certificate = certificates.get(certificate_url).await.ok_or(Refusal::NoCertificate)?;
+        let verified = receive::verify(settings, secrets, &delivery, Some(&certificate))?;
+        certificates.prove(certificate_url);
+        Ok(verified)
+    }
+
+    /// The URL as the provider called it: the configured one with the query of this request.
+    fn url(&self) -> String {
+        let query = self.parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        match &self.endpoint.public_url {
+            Some(url) => format!("{}{query}", url.split('?').next().unwrap_or_default()),
+            None => self.parts.uri.to_string(),
+        }
+    }
+
+    fn arrivals(&self, verified: Verified, bytes: Vec<u8>) -> Vec<Arrival> {
+        let headers = kept_headers(&self.endpoint.settings.scheme, &self.parts.headers);
+        let url = self.endpoint.public_url.as_ref().map(|_| self.url()).unwrap_or_default();
+        let secret_slot = i64::try_from(verified.secret_slot).unwrap_or(0);
+        let arrival = |event: Received, body: Vec<u8>| Arrival {
             key: EventKey {
-                scope: Scope::new(&endpoint.name, &event.account, &event.mode),
-                event_id: event.event_id.clone(),
+                scope: Scope::new(&self.endpoint.name, &event.account, &event.mode),
+                event_id: event.event_id,
             },
-            event_type: event.event_type.clone(),
+            event_type: event.event_type,
             body_sha256: sha256_hex(&body),
             body,
             headers: headers.clone(),
             url: url.clone(),
-            secret_slot: i64::try_from(verified.secret_slot).unwrap_or(0),
-            received_at_us,
+            secret_slot,
+            received_at_us: self.received_at_us,
+        };
+        let mut events = verified.events;
+        if events.len() == 1 && events[0].body == (0..bytes.len()) {
+            return events.pop().map(|event| arrival(event, bytes)).into_iter().collect();
         }
-    };
-    let arrivals = verified.events.iter().map(arrival).collect();
-    match app.intake.file(arrivals).await {
-        Ok(filed) => {
-            for one in filed {
-                let became = match one {
-                    Filed::New => "new",
-                    Filed::Duplicate => "duplicate",
-                    Filed::Conflicting => "conflicting",
-                };
-                app.metrics.delivery(&endpoint.name, became);
-            }
-            answer::taken(&verified.reply)
-        }
-        Err(why) => answer::unavailable(why),
+        let item = |event: Received| {
+            let body = bytes.get(event.body.clone()).unwrap_or_default().to_vec();
+            arrival(event, body)
+        };
+        events.into_iter().map(item).collect()
     }
-}
-
-/// The headers that are kept with an event, as a JSON object.
-fn signed_headers(headers: &HeaderMap) -> String {
-    let kept: BTreeMap<&str, &str> = SIGNED_HEADERS
-        .into_iter()
-        .filter_map(|name| Some((name, headers.get(name)?.to_str().ok()?)))
-        .collect();
-    serde_json::to_string(&kept).unwrap_or_default()
 }

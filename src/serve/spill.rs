@@ -1,33 +1,49 @@
 //! Where deliveries go while the store cannot be reached: one synced file for each batch, brought back oldest
 //! first. A file appears whole or not at all; one that is brought back twice only counts deliveries again.
 
+use crate::clock;
 use crate::record::{EventKey, Scope};
 use crate::store::arrivals::Arrival;
 use anyhow::{Context, Result, anyhow, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-const END: &str = ".spill";
+/// Files that wait to be brought back.
+const WAITING: &str = ".spill";
+/// Files that are being written.
+const UNFINISHED: &str = ".tmp";
+/// Files that the store refused, for a person to look at.
+const REFUSED: &str = ".refused";
+/// What is added to the name of a file that cannot be read.
+const UNREADABLE: &str = ".unreadable";
+/// Deliveries and bytes of files after which no further file is read for one commit.
+const BATCH_DELIVERIES: usize = 500;
+const BATCH_BYTES: usize = 16 << 20;
+/// Age from which an unfinished file has no writer any more.
+const ABANDONED: Duration = Duration::from_hours(1);
 
 /// A folder for deliveries that the store could not take.
 #[derive(Clone, Debug)]
 pub struct Spill {
     folder: PathBuf,
-    files: Arc<AtomicU64>,
+    /// Makes the names of this process its own, together with a count: process ids come again.
+    started_us: i64,
+    count: Arc<AtomicU64>,
 }
 
-/// A file of spilled deliveries.
-#[derive(Debug)]
+/// The oldest spilled deliveries, with the files that they were read from.
+#[derive(Debug, Default)]
 pub struct Spilled {
-    path: PathBuf,
-    /// The deliveries in it.
+    paths: Vec<PathBuf>,
+    /// The deliveries in them, oldest first.
     pub arrivals: Vec<Arrival>,
 }
 
@@ -37,12 +53,17 @@ impl Spill {
     /// # Errors
     /// When it cannot be created or written to.
     pub fn at(folder: &Path) -> Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
         let context = || format!("use the spill folder {}", folder.display());
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(context)?;
         let probe = folder.join(".probe");
         std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe)).with_context(context)?;
-        Ok(Self { folder: folder.to_owned(), files: Arc::new(AtomicU64::new(0)) })
+        for path in files(folder, UNFINISHED).with_context(context)? {
+            // Half a file was never answered with 2xx, and holds personal data.
+            if is_abandoned(&path) {
+                std::fs::remove_file(&path).with_context(context)?;
+            }
+        }
+        Ok(Self { folder: folder.to_owned(), started_us: clock::machine_now_us(), count: Arc::default() })
     }
 
     /// Keeps deliveries: synced before it answers.
@@ -50,9 +71,21 @@ impl Spill {
     /// # Errors
     /// When the disk refuses; then nothing of them is kept.
     pub async fn keep(&self, arrivals: &[Arrival]) -> Result<()> {
-        let number = self.files.fetch_add(1, Ordering::Relaxed);
+        self.write(arrivals, WAITING).await
+    }
+
+    /// Keeps deliveries that the store refuses, where nothing brings them back by itself.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub async fn set_aside(&self, arrivals: &[Arrival]) -> Result<()> {
+        self.write(arrivals, REFUSED).await
+    }
+
+    async fn write(&self, arrivals: &[Arrival], end: &str) -> Result<()> {
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
         let first_us = arrivals.first().map_or(0, |arrival| arrival.received_at_us);
-        let name = format!("{first_us:020}-{}-{number:06}{END}", std::process::id());
+        let name = format!("{first_us:020}-{}-{number:06}-{}{end}", self.started_us, std::process::id());
         let mut bytes = Vec::new();
         for arrival in arrivals {
             serde_json::to_writer(&mut bytes, &Line::of(arrival)).context("write down a delivery")?;
@@ -63,37 +96,44 @@ impl Spill {
         written.await.context("the writer of a spill file ended early")?
     }
 
-    /// The oldest file, if there is one.
+    /// The oldest deliveries, as many as one commit takes. A file that cannot be read is set aside and told,
+    /// so that it does not stand in the way of the others.
     ///
     /// # Errors
-    /// When the folder or the file cannot be read.
-    pub async fn oldest(&self) -> Result<Option<Spilled>> {
+    /// When the folder cannot be read.
+    pub async fn oldest(&self) -> Result<Spilled> {
         let folder = self.folder.clone();
         let read = tokio::task::spawn_blocking(move || read_oldest(&folder));
         read.await.context("the reader of a spill file ended early")?
     }
 
-    /// Removes a file whose deliveries are stored.
+    /// Removes files whose deliveries are stored.
     ///
     /// # Errors
-    /// When it cannot be removed.
+    /// When one cannot be removed.
     pub async fn remove(&self, spilled: &Spilled) -> Result<()> {
-        let path = &spilled.path;
-        tokio::fs::remove_file(path).await.with_context(|| format!("remove {}", path.display()))
+        for path in &spilled.paths {
+            match tokio::fs::remove_file(path).await {
+                // Another receiver that shares the folder was faster.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                other => other.with_context(|| format!("remove {}", path.display()))?,
+            }
+        }
+        Ok(())
     }
 
     /// Files that wait to be brought back.
     #[must_use]
     pub fn waiting_files(&self) -> usize {
-        files(&self.folder).map_or(0, |files| files.len())
+        files(&self.folder, WAITING).map_or(0, |files| files.len())
     }
 }
 
-fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn files(folder: &Path, end: &str) -> std::io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        if path.to_string_lossy().ends_with(END) {
+        if path.to_string_lossy().ends_with(end) {
             found.push(path);
         }
     }
@@ -101,9 +141,14 @@ fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+fn is_abandoned(path: &Path) -> bool {
+    let modified = std::fs::metadata(path).and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > ABANDONED))
+}
+
 fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     let path = folder.join(name);
-    let temporary = folder.join(format!("{name}.tmp"));
+    let temporary = folder.join(format!("{name}{UNFINISHED}"));
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
         file.write_all(bytes)?;
@@ -118,11 +163,36 @@ fn write_synced(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     written.with_context(|| format!("keep deliveries in {}", path.display()))
 }
 
-fn read_oldest(folder: &Path) -> Result<Option<Spilled>> {
-    let found = files(folder).with_context(|| format!("read the spill folder {}", folder.display()))?;
-    let Some(path) = found.into_iter().next() else { return Ok(None) };
+fn read_oldest(folder: &Path) -> Result<Spilled> {
+    let found =
+        files(folder, WAITING).with_context(|| format!("read the spill folder {}", folder.display()))?;
+    let mut spilled = Spilled::default();
+    let mut bytes = 0;
+    for path in found {
+        if spilled.arrivals.len() >= BATCH_DELIVERIES || bytes >= BATCH_BYTES {
+            break;
+        }
+        match read(&path) {
+            Ok(arrivals) => {
+                bytes += arrivals.iter().map(|arrival| arrival.body.len()).sum::<usize>();
+                spilled.arrivals.extend(arrivals);
+                spilled.paths.push(path);
+            }
+            Err(_) if !path.exists() => {}
+            Err(error) => {
+                tracing::error!("a spilled file is set aside: {error:#}");
+                let mut aside = path.clone().into_os_string();
+                aside.push(UNREADABLE);
+                std::fs::rename(&path, aside).with_context(|| format!("set aside {}", path.display()))?;
+            }
+        }
+    }
+    Ok(spilled)
+}
+
+fn read(path: &Path) -> Result<Vec<Arrival>> {
     let context = || format!("read {}", path.display());
-    let text = std::fs::read_to_string(&path).with_context(context)?;
+    let text = std::fs::read_to_string(path).with_context(context)?;
     let mut arrivals = Vec::new();
     for line in text.lines() {
         // The parser's message may repeat what it read.
@@ -134,7 +204,7 @@ fn read_oldest(folder: &Path) -> Result<Option<Spilled>> {
         arrivals.push(line.arrival().with_context(context)?);
     }
     ensure!(!arrivals.is_empty(), "{} is empty", path.display());
-    Ok(Some(Spilled { path, arrivals }))
+    Ok(arrivals)
 }
 
 /// A delivery as a line of a spill file.

@@ -29,7 +29,7 @@ mod records;
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
 pub use database::{Database, shown_url};
-pub use health::{ScopeHealth, inbox_health};
+pub use health::{Backlog, ScopeHealth, add_refused, backlog, inbox_health};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
@@ -184,6 +184,20 @@ impl Store {
         }
     }
 
+    /// Copies what SQLite's write-ahead log holds into the file, as far as that keeps nobody waiting
+    /// (<https://sqlite.org/pragma.html#pragma_wal_checkpoint>). Without it the commit that fills the log up
+    /// copies all of it. Does nothing on PostgreSQL, which does so by itself.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub async fn shorten_log(&self) -> Result<()> {
+        if self.database == Database::Sqlite {
+            let shortened = sqlx::query("pragma wal_checkpoint(passive)").fetch_all(&self.pool).await;
+            shortened.context("shorten the write-ahead log")?;
+        }
+        Ok(())
+    }
+
     /// Closes every connection.
     pub async fn close(&self) {
         self.pool.close().await;
@@ -206,6 +220,22 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
         Some(code) => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6) && code < 10_000),
         None => false,
     }
+}
+
+/// Whether an error says that the store works and refuses what it was given: SQLite's `SQLITE_TOOBIG` (18),
+/// `SQLITE_CONSTRAINT` (19) and `SQLITE_MISMATCH` (20) with their extended codes; PostgreSQL's classes 21
+/// (cardinality), 22 (data exception), 23 (integrity), 54 (program limit) and P0 (raised by a trigger).
+#[must_use]
+pub fn is_about_data(error: &anyhow::Error) -> bool {
+    let is_code = |error: &sqlx::Error| {
+        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
+        code.is_some_and(|code| match code.get(..2) {
+            // SQLSTATE has five characters; SQLite's codes are numbers of at most four digits.
+            Some(class) if code.len() == 5 => matches!(class, "21" | "22" | "23" | "54" | "P0"),
+            _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 18..=20)),
+        })
+    };
+    error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_code))
 }
 
 /// The migrations, forward only; a file is never edited after it has landed.

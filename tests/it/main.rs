@@ -30,6 +30,7 @@ mod report;
 mod report_publish;
 mod rules;
 mod sample;
+mod serve;
 mod stage;
 mod tidy;
 mod whole;

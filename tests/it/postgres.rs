@@ -104,6 +104,32 @@ impl Cluster {
         cluster
     }
 
+    /// A cluster of one's own, which may be stopped and started again.
+    pub fn own() -> Arc<Self> {
+        Arc::new(Self::start())
+    }
+
+    /// Stops it as a crash does.
+    pub fn stop(&self) {
+        let data = self.data();
+        self.run("pg_ctl", |command| {
+            command.args(["stop", "-w", "-m", "immediate", "-D"]).arg(&data);
+        });
+    }
+
+    /// Starts it where it was stopped.
+    pub fn start_again(&self) {
+        let (data, log) = (self.data(), self.folder.join("log"));
+        self.run("pg_ctl", |command| {
+            command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &self.options()]);
+        });
+    }
+
+    fn options(&self) -> String {
+        let folder = self.folder.display();
+        format!("-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=200")
+    }
+
     fn start() -> Self {
         let binaries = binaries();
         let folder = tempfile::Builder::new().prefix("recon-pg-").tempdir_in("/tmp").unwrap();
@@ -117,19 +143,12 @@ impl Cluster {
             command.args(["--auth=trust", "--username=recon", "--encoding=UTF8", "--locale=C", "--no-sync"]);
             command.arg("--pgdata").arg(&data);
         });
-        let log = cluster.folder.join("log");
-        let options = format!(
-            "-k {} -c listen_addresses='' -c fsync=off -c max_connections=200",
-            cluster.folder.display()
-        );
         let mut watch = as_server_user(Path::new("sh"));
         watch.args(["-c", WATCH]).arg(cluster.binaries.join("pg_ctl")).arg(&cluster.folder);
         // In a group of its own Ctrl-C does not reach it.
         watch.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         cluster.watchdog = Some(watch.spawn().unwrap_or_else(|error| panic!("{watch:?}: {error}; {HINT}")));
-        cluster.run("pg_ctl", |command| {
-            command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &options]);
-        });
+        cluster.start_again();
         cluster
     }
 

@@ -7,7 +7,7 @@ mod field_cases;
 mod hostile;
 mod identity;
 mod kinds;
-mod paypal;
+pub mod paypal;
 mod vectors;
 
 pub use kinds::{Kind, kind, kinds};

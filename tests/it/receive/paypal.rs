@@ -20,7 +20,8 @@ fn signed_by(chain: &str, signature: &str) -> Sample {
     Sample { certificate: Some(read(chain)), ..sample }
 }
 
-fn sample() -> Sample {
+/// A delivery that `PayPal` could have made.
+pub fn sample() -> Sample {
     signed_by("chain.pem", "signature.txt")
 }
 
@@ -29,7 +30,7 @@ fn endpoint(webhook_id: &str, root: &str) -> Settings {
     settings(Scheme::PayPal(PayPal { webhook_id: webhook_id.to_owned(), roots }))
 }
 
-const WEBHOOK: &str = "WH-5WC17236HU3125339";
+pub const WEBHOOK: &str = "WH-5WC17236HU3125339";
 
 fn slot(sample: &Sample) -> Result<usize, Refusal> {
     sample.slot(&endpoint(WEBHOOK, "root.pem"), &[])
