@@ -80,7 +80,7 @@ const fn asks_no_configuration(command: &Command) -> Option<&'static str> {
         Command::Completions { .. } => Some("completions"),
         Command::Man => Some("man"),
         Command::Demo(_) => Some("demo"),
-        Command::Apply(_) | Command::Status(_) => None,
+        _ => None,
     }
 }
 

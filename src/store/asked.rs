@@ -26,7 +26,11 @@ pub async fn save_asked(
     let rows: Vec<(&String, &bool)> = is_whole.iter().collect();
     let mut tx = store.begin_write().await?;
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(store.database(), include_str!("../../queries/store/payment_asked_upsert.sql"), chunk.len());
+        let sql = repeat_values(
+            store.database(),
+            include_str!("../../queries/store/payment_asked_upsert.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql);
         for (root_id, is_whole) in chunk {
             query = query
@@ -54,7 +58,11 @@ pub async fn asked_whole(
     let mut found = BTreeMap::new();
     let roots: Vec<&String> = roots.iter().collect();
     for chunk in roots.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(store.database(), include_str!("../../queries/store/payment_asked_of_roots.sql"), chunk.len());
+        let sql = repeat_values(
+            store.database(),
+            include_str!("../../queries/store/payment_asked_of_roots.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql)
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())

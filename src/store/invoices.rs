@@ -29,7 +29,11 @@ pub async fn save_invoices(store: &Store, invoices: &[InvoiceParts]) -> Result<(
     let rows: Vec<_> = rows.into_iter().collect();
     let mut tx = store.begin_write().await?;
     for chunk in rows.chunks(CHUNK_ROWS) {
-        let sql = repeat_values(store.database(), include_str!("../../queries/store/invoice_part_upsert.sql"), chunk.len());
+        let sql = repeat_values(
+            store.database(),
+            include_str!("../../queries/store/invoice_part_upsert.sql"),
+            chunk.len(),
+        );
         let mut query = sqlx::query(sql);
         for ((scope, invoice_id, payment_id), due_minor) in chunk {
             query = query
