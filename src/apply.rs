@@ -5,6 +5,9 @@
 //! would get wrong: the *effect key* decides whether an effect is booked, not the event key. An event
 //! may be marked as processed although its effect is missing; then the effect is booked.
 
+pub mod message;
+pub mod state;
+
 use crate::record::{EffectKey, EffectKind, EventKey};
 use crate::store::ledger::{self, Entry};
 use anyhow::{Result, ensure};

@@ -9,6 +9,7 @@ use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
+use std::collections::BTreeSet;
 
 /// An event that a worker has claimed.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Claimed {
     pub attempts: i64,
     /// Whether it was parked.
     pub is_parked: bool,
+    /// Why a person or a run had it processed again; empty for what was delivered. What it does then sends nothing.
+    pub replayed_for: String,
 }
 
 /// Bodies hold personal data, so they are not shown.
@@ -73,11 +76,33 @@ pub async fn claim(
             received_at_us: row.try_get("received_at_us")?,
             attempts: row.try_get("attempts")?,
             is_parked: status == InboxStatus::Parked,
+            replayed_for: row.try_get("reason")?,
         });
     }
     // Neither database promises an order of returned rows.
     claimed.sort_by(|a, b| (a.received_at_us, &a.key).cmp(&(b.received_at_us, &b.key)));
     Ok(claimed)
+}
+
+/// Of these events, those that have not ended yet.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<BTreeSet<EventKey>> {
+    const SQL: &str = include_str!("../../queries/store/inbox_open.sql");
+    let mut open = BTreeSet::new();
+    let mut scopes = Scopes::default();
+    for chunk in keys.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+        for EventKey { scope, event_id } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        let rows = query.fetch_all(&mut *connection).await.context("look at claimed events")?;
+        for row in &rows {
+            open.insert(EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? });
+        }
+    }
+    Ok(open)
 }
 
 /// How an event ends, or is put aside.
