@@ -89,6 +89,12 @@ pub fn entry_id(key: &EffectKey) -> String {
     format!("{}/{}", key.scope, key.key)
 }
 
+/// The entry that an entry without an amount adopts.
+#[must_use]
+pub fn adopted_id(entry: &Entry) -> Option<&str> {
+    entry.reason.strip_prefix(ADOPTED)
+}
+
 /// Books one effect once. The caller commits.
 ///
 /// # Errors
@@ -266,8 +272,7 @@ async fn compare_with_held(
         .collect();
     let keys: Vec<&EffectKey> = open.iter().map(|request| &request.key).collect();
     let held = ledger::entries_by_key(tx, &keys).await?;
-    let adopted_ids: BTreeSet<&str> =
-        held.iter().filter_map(|entry| entry.reason.strip_prefix(ADOPTED)).collect();
+    let adopted_ids: BTreeSet<&str> = held.iter().filter_map(adopted_id).collect();
     let adopted = ledger::entries_by_id(tx, &adopted_ids).await?;
     let adopted: BTreeMap<&str, &Entry> = adopted.iter().map(|entry| (&*entry.entry_id, entry)).collect();
     let held: BTreeMap<&EffectKey, &Entry> = held.iter().map(|entry| (&entry.key, entry)).collect();
@@ -276,7 +281,7 @@ async fn compare_with_held(
         let answer = match (answer, held.get(&request.key)) {
             (Some(answer), _) => answer,
             (None, Some(entry)) => {
-                let adopted = entry.reason.strip_prefix(ADOPTED).and_then(|id| adopted.get(id));
+                let adopted = adopted_id(entry).and_then(|id| adopted.get(id));
                 compare(&request.effect, entry, adopted.copied())
             }
             // The entry's id is taken by an entry with another key: not ours to judge or to write over.

@@ -125,8 +125,18 @@ pub enum Command {
     /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with `webhook_secrets`.
     /// An answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
     /// what was accepted is written.
-    #[command(verbatim_doc_comment, after_help = "Example:\n  recon serve")]
-    Serve,
+    #[command(verbatim_doc_comment, after_help = "Examples:\n  recon serve\n  recon serve --work")]
+    Serve(ServeArgs),
+    /// Apply received events, each once
+    ///
+    /// Claims what is due in the inbox, asks the provider for the objects, and books effects and statuses in recon's own
+    /// tables, in one transaction with the end of each event. Any number of workers may run side by side. Ends on
+    /// Ctrl-C or SIGTERM after the batch at hand.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon work\n  recon work --drain      until nothing is due, for cron"
+    )]
+    Work(WorkArgs),
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),
@@ -158,6 +168,22 @@ pub struct StatusArgs {
     /// How old the last successful run may be, such as 26h.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     pub max_age: Option<Duration>,
+}
+
+/// Arguments of `recon serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Apply received events as well, in the same process: `recon work` inside of it.
+    #[arg(long)]
+    pub work: bool,
+}
+
+/// Arguments of `recon work`.
+#[derive(Clone, Debug, Args)]
+pub struct WorkArgs {
+    /// End when nothing is due.
+    #[arg(long)]
+    pub drain: bool,
 }
 
 /// Arguments of `recon init`.

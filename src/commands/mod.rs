@@ -9,6 +9,7 @@ pub mod man;
 pub mod run;
 pub mod serve;
 pub mod status;
+pub mod work;
 
 pub use crate::report::Outcome;
 

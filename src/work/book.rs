@@ -5,13 +5,13 @@
 //! written with what it did. An event that ended meanwhile does nothing.
 
 use super::decide::{Deed, Plan, Source};
-use crate::apply::message::Message;
+use super::money::{Booked, through_the_door};
+use crate::apply::Answer;
 use crate::apply::state::{self, Freshness, Verdict, judge};
-use crate::apply::{Answer, Request, apply_batch};
 use crate::record::{EffectKey, EffectKind, EventKey, InboxStatus, Status};
 use crate::store::states::{self, ObjectKey, State};
 use crate::store::work::{self, Claimed, Ending};
-use crate::store::{Store, ledger, outbox};
+use crate::store::{Store, ledger};
 use anyhow::{Context, Result};
 use sqlx::{Any, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
@@ -89,7 +89,7 @@ pub async fn book(booking: Booking<'_>, items: &[&Item]) -> Result<Vec<Option<En
         }
     }
     park(&mut tx, booking, items, &mut deeds, &mut ends).await?;
-    let booked = through_the_door(&mut tx, booking, &deeds).await?;
+    let booked = through_the_door(&mut tx, booking, items, &deeds).await?;
     let stood = set_statuses(&mut tx, booking, &deeds, &booked).await?;
     for (index, deed) in &deeds {
         ends[*index] = Some(conclude(booking, &items[*index].claimed, deed, &booked, &stood, *index));
@@ -171,51 +171,6 @@ async fn park(
         false
     });
     Ok(())
-}
-
-/// The answers of each deed's requests, by its index.
-type Booked = BTreeMap<usize, Vec<Answer>>;
-
-async fn through_the_door(
-    tx: &mut Transaction<'_, Any>,
-    booking: Booking<'_>,
-    deeds: &[(usize, &Deed)],
-) -> Result<Booked> {
-    let of: Vec<(usize, &Request, &str)> = deeds
-        .iter()
-        .flat_map(|(index, deed)| deed.requests.iter().map(|request| (*index, request, &*deed.suppressed)))
-        .collect();
-    let requests: Vec<Request> = of
-        .iter()
-        .map(|(_, request, _)| {
-            let effect = crate::apply::Effect { applied_at_us: booking.now_us, ..request.effect.clone() };
-            Request { effect, ..(*request).clone() }
-        })
-        .collect();
-    let answers = apply_batch(tx, &requests).await?;
-    let is_landed = |answer: &Answer| matches!(answer, Answer::Applied | Answer::Adopted { .. });
-    let landed: BTreeSet<&EffectKey> = requests
-        .iter()
-        .zip(&answers)
-        .filter(|(request, answer)| request.effect.kind == EffectKind::Credit && is_landed(answer))
-        .map(|(request, _)| &request.key)
-        .collect();
-    let landed: Vec<&EffectKey> = landed.into_iter().collect();
-    work::wake(tx, &landed, booking.now_us).await?;
-    if booking.has_outbox {
-        let messages: Vec<Message> = of
-            .iter()
-            .zip(&answers)
-            .filter(|(_, answer)| **answer == Answer::Applied)
-            .map(|((_, request, suppressed), _)| Message::of(request, suppressed))
-            .collect();
-        outbox::insert(tx, &messages, booking.now_us).await?;
-    }
-    let mut booked = Booked::new();
-    for ((index, ..), answer) in of.into_iter().zip(answers) {
-        booked.entry(index).or_default().push(answer);
-    }
-    Ok(booked)
 }
 
 /// What became of a deed's status.

@@ -45,6 +45,8 @@ pub struct Deed {
     pub created_us: i64,
     /// Its effects; none where the provider has none of them any more.
     pub requests: Vec<Request>,
+    /// The effect that the provider took back: where it is booked, that is undone.
+    pub undoes: Option<EffectKey>,
     /// The charge whose credit must be booked first.
     pub after_credit_of: Option<String>,
     /// The status that the event's own object says.
@@ -104,6 +106,7 @@ pub fn decide(
         object_id: subject.object_id.clone(),
         kind: subject.kind,
         created_us: subject.created_us,
+        undoes: undone(key, subject, root_id, fetched),
         after_credit_of: needed_charge(common, subject, &requests),
         requests,
         own_status: subject.own.status(),
@@ -206,6 +209,23 @@ fn request(
             reason: String::new(),
         },
     }
+}
+
+/// The refund that an event is about, where the provider has no such refund any more: it failed after it had
+/// succeeded (<https://docs.stripe.com/refunds#failed-refunds>).
+fn undone(key: &EventKey, subject: &Subject, root_id: &str, fetched: Option<&Fetched>) -> Option<EffectKey> {
+    if stream_of_id(&subject.object_id) != Some("refunds") {
+        return None;
+    }
+    let (effects, is_clear) = match fetched {
+        Some(fetched) => {
+            let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
+            (effects, !fetched.notes.contains_key(&subject.object_id))
+        }
+        None => (&*subject.own.effects, subject.own.is_refund && !subject.own.is_partial),
+    };
+    let stands = effects.iter().any(|effect| effect.object_id == subject.object_id);
+    (is_clear && !stands).then(|| EffectKey::of(&key.scope, EffectKind::Refund, &subject.object_id))
 }
 
 /// The charge whose credit must stand in the books before this money goes back.

@@ -51,6 +51,8 @@ pub struct Own {
     pub effects: Vec<ProviderEffect>,
     /// Its word on the payment's status.
     pub state: Option<ProviderState>,
+    /// Whether it is a refund.
+    pub is_refund: bool,
     /// Whether a part of it could not be read, or comes later.
     pub is_partial: bool,
 }
@@ -90,10 +92,11 @@ pub fn read(reading: &Reading, fetch: Option<&BTreeSet<String>>, claimed: &Claim
         match fact {
             Fact::ProviderEvent(found) => event = Some(found),
             Fact::Alias(alias) => aliases.push(alias),
-            Fact::Note(note) => match refusal(&note) {
-                Some(meaning) => return meaning,
-                None => {}
-            },
+            Fact::Note(note) => {
+                if let Some(meaning) = refusal(&note) {
+                    return meaning;
+                }
+            }
             _ => {}
         }
     }
@@ -126,7 +129,7 @@ fn proves(own: &Own, event: &ProviderEvent, kind: Option<EffectKind>) -> bool {
             let is_it = |effect: &ProviderEffect| effect.kind == kind && effect.object_id == event.object_id;
             !own.is_partial && own.effects.iter().any(is_it)
         }
-        None => own.state.is_some(),
+        None => own.state.is_some() || (own.is_refund && !own.is_partial),
     }
 }
 
@@ -177,6 +180,7 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
         _ => return own,
     };
     let Ok(facts) = stripe::facts(reading, stream, json.as_bytes()) else { return own };
+    own.is_refund = stream == "refunds";
     for fact in facts {
         match fact {
             Fact::ProviderEffect(effect) => own.effects.push(effect),

@@ -33,4 +33,5 @@ mod stage;
 mod tidy;
 mod windows;
 mod witness;
+mod work;
 mod world;

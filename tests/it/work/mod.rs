@@ -1,0 +1,9 @@
+//! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
+
+mod kills;
+mod once;
+mod operating;
+mod order;
+mod sending;
+mod shop;
+mod trouble;
