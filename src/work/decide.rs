@@ -222,7 +222,7 @@ fn undone(key: &EventKey, subject: &Subject, root_id: &str, fetched: Option<&Fet
             let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
             (effects, !fetched.notes.contains_key(&subject.object_id))
         }
-        None => (&*subject.own.effects, subject.own.is_refund && !subject.own.is_partial),
+        None => (&*subject.own.effects, subject.own.is_refund_over && !subject.own.is_partial),
     };
     let stands = effects.iter().any(|effect| effect.object_id == subject.object_id);
     (is_clear && !stands).then(|| EffectKey::of(&key.scope, EffectKind::Refund, &subject.object_id))

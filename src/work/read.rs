@@ -53,6 +53,8 @@ pub struct Own {
     pub state: Option<ProviderState>,
     /// Whether it is a refund.
     pub is_refund: bool,
+    /// Whether it is a refund that failed or was called off, which is its end.
+    pub is_refund_over: bool,
     /// Whether a part of it could not be read, or comes later.
     pub is_partial: bool,
 }
@@ -167,20 +169,24 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
     struct Object<'a> {
         #[serde(borrow)]
         object: Cow<'a, str>,
+        #[serde(borrow, default)]
+        status: Option<Cow<'a, str>>,
     }
     let mut own = Own::default();
     let Ok(event) = serde_json::from_slice::<Event<'_>>(body) else { return own };
     let json = event.data.object.get();
-    let stream = match serde_json::from_str::<Object<'_>>(json).as_ref().map(|object| &*object.object) {
-        Ok("charge") => "charges",
-        Ok("refund") => "refunds",
-        Ok("dispute") => "disputes",
-        Ok("payout") => "payouts",
-        Ok("payment_intent") => "payment_intents",
+    let Ok(object) = serde_json::from_str::<Object<'_>>(json) else { return own };
+    let stream = match &*object.object {
+        "charge" => "charges",
+        "refund" => "refunds",
+        "dispute" => "disputes",
+        "payout" => "payouts",
+        "payment_intent" => "payment_intents",
         _ => return own,
     };
     let Ok(facts) = stripe::facts(reading, stream, json.as_bytes()) else { return own };
     own.is_refund = stream == "refunds";
+    own.is_refund_over = own.is_refund && matches!(object.status.as_deref(), Some("failed" | "canceled"));
     for fact in facts {
         match fact {
             Fact::ProviderEffect(effect) => own.effects.push(effect),

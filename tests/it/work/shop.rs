@@ -95,6 +95,7 @@ impl Shop {
     /// Takes deliveries, each in a transaction of its own, as they would come.
     pub async fn receive<'e>(&self, events: impl IntoIterator<Item = &'e Event>) {
         for event in events {
+            self.pass(Duration::from_micros(1));
             self.receive_as(&scope(), &event.id, event.kind, event.body.as_bytes()).await;
         }
     }
