@@ -1,5 +1,6 @@
 //! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
 
+mod ear;
 mod kills;
 mod once;
 mod operating;

@@ -32,7 +32,7 @@ async fn c01_the_same_event_twice_gives_one_effect() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn c02_fifty_in_parallel_give_one_effect() {
     let shop = Shop::new(12, 120, OWN).await;
-    let event = shop.event(shop.payment_with(&["charge.succeeded"]), "charge.succeeded");
+    let event = shop.event(shop.payment_with(&["charge.succeeded", "invoice.paid"]), "charge.succeeded");
     let mut deliveries = Vec::new();
     for number in 0..50 {
         // Fifty deliveries of one event, and fifty events that announce one effect.

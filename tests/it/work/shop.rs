@@ -17,6 +17,7 @@ use recon::work::{Tally, Worker};
 use sqlx::Row;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -90,6 +91,15 @@ impl Shop {
 
     pub fn now_us(&self) -> i64 {
         self.clock_us.load(Ordering::SeqCst)
+    }
+
+    /// The binary in a bare environment, at the shop's time and so much later.
+    pub fn command(&self, arguments: &[&str], later: Duration) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
+        let now_s = self.now_us() / 1_000_000 + i64::try_from(later.as_secs()).unwrap();
+        command.current_dir(self.folder.path()).env_clear().env("RECON_NOW", now_s.to_string());
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 
     /// Takes deliveries, each in a transaction of its own, as they would come.
