@@ -1,5 +1,6 @@
 //! Arguments as typed, for clap.
 
+use super::operating::{InboxCommand, ReplayArgs};
 use crate::config::{Locale, parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -137,6 +138,25 @@ pub enum Command {
         after_help = "Examples:\n  recon work\n  recon work --drain      until nothing is due, for cron"
     )]
     Work(WorkArgs),
+    /// Look at what was received, and decide about what could not be applied
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  recon inbox dead\n  recon inbox retry evt_1 --reason \"handler fixed\""
+    )]
+    Inbox(InboxCommand),
+    /// Apply events once more, or send them to a handler of your own
+    ///
+    /// Events go through the same door under the same keys: what is right already stays, what is missing is booked at its own
+    /// time, and no message is sent. With --to they are signed anew and posted to a URL of yours instead: a handler must
+    /// answer 2xx each time and take effect once.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon replay evt_1 --reason \"restored from backup\"\n  recon replay --since 2024-05-01 --until 2024-05-02 --reason outage\n  recon replay evt_1 --to http://127.0.0.1:3000/webhooks/stripe --times 10"
+    )]
+    Replay(ReplayArgs),
+    /// Drop raw bodies older than `[receive] retention`; keys are kept for ever
+    #[command(after_help = "Example:\n  recon prune")]
+    Prune,
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),

@@ -4,8 +4,11 @@
 pub mod apply;
 pub mod completions;
 pub mod demo;
+pub mod inbox;
 pub mod init;
 pub mod man;
+pub mod prune;
+pub mod replay;
 pub mod run;
 pub mod serve;
 pub mod status;

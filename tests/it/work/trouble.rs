@@ -242,3 +242,28 @@ async fn c64_a_late_event_undoes_no_manual_change() {
         assert_eq!(shop.number(&late).await, 0);
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refund_that_fails_after_it_was_booked_is_undone_once() {
+    let shop = Shop::new(27, 1_500, OWN).await;
+    let payment = shop.payment_with(&["refund.failed"]);
+    let before: Vec<_> =
+        shop.events_of(payment).into_iter().filter(|event| event.kind != "refund.failed").collect();
+    // As it was before the refund failed: the event's own words.
+    let created = before.iter().find(|event| event.kind == "refund.created").unwrap();
+    shop.receive([shop.event(payment, "charge.succeeded"), created]).await;
+    shop.drain().await;
+    let refunds =
+        "select cast(coalesce(sum(amount_minor), 0) as bigint) from ledger_entry where kind = 'refund'";
+    assert!(shop.number(refunds).await > 0, "{:?}", shop.end_of(&created.id).await);
+    let failed = shop.event(payment, "refund.failed");
+    for _ in 0..2 {
+        shop.receive([failed]).await;
+        shop.execute("update inbox_event set status = 'received', next_attempt_at_us = 0 where event_type = 'refund.failed'").await;
+        shop.drain().await;
+        assert_eq!(shop.end_of(&failed.id).await.0, "applied");
+        assert_eq!(shop.number(refunds).await, 0);
+        let entries = "select count(*) from ledger_entry where kind = 'refund'";
+        assert_eq!(shop.number(entries).await, 2, "the refund and its undoing");
+    }
+}
