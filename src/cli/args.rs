@@ -39,7 +39,7 @@ Environment:
 ///
 /// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
 /// local books for one window, says for each disagreement which side is missing and how much money it
-/// is, and writes a report and a plan. Only `recon apply` and `recon --apply` write to the books.
+/// is, and writes a report and a plan. Only `recon apply`, `recon --apply` and `recon work` write to the books.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "recon", version, after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Cli {
