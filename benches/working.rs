@@ -49,7 +49,7 @@ fn settings(folder: &Path, url: &str, batch: usize) -> Result<Settings> {
     );
     std::fs::write(folder.join("stripe.key"), "rk_live_bench")?;
     std::fs::write(folder.join("recon.toml"), text)?;
-    config::load(Some(&folder.join("recon.toml")))
+    Ok(config::load(Some(&folder.join("recon.toml")))?)
 }
 
 async fn work(store: &Store, settings: &Settings, ledger_entries: usize) -> Result<Duration> {

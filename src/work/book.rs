@@ -306,6 +306,8 @@ fn conclude(
     let is_older = matches!((deed.own_status, stands), (Some(own), Some(stands)) if own < stands);
     let is_refused = stood.is_some_and(|stood| stood.verdict == Verdict::Refused);
     match (answers.is_empty(), stands) {
+        // Nothing of it stands in the books, undone now or never booked.
+        (true, None) if deed.undoes.is_some() => End::of(InboxStatus::Applied, ""),
         (true, None) => End::of(InboxStatus::Ignored, "nothing_to_apply"),
         _ if is_older || is_refused => End::of(InboxStatus::Superseded, "a newer status stands"),
         _ => End::of(InboxStatus::Applied, ""),

@@ -28,13 +28,17 @@ pub(super) async fn through_the_door(
             requests.push(request.clone());
         }
     }
+    let mut answers = apply_batch(tx, &requests).await?;
+    // What is taken back may have been booked by this very batch.
+    let mut undoing = Vec::new();
     for (index, request) in reversals(tx, booking, items, deeds).await? {
         let suppressed =
             deeds.iter().find(|(other, _)| *other == index).map_or("", |(_, deed)| &deed.suppressed);
         of.push((index, suppressed));
-        requests.push(request);
+        undoing.push(request);
     }
-    let answers = apply_batch(tx, &requests).await?;
+    answers.extend(apply_batch(tx, &undoing).await?);
+    requests.extend(undoing);
     let is_landed = |answer: &Answer| matches!(answer, Answer::Applied | Answer::Adopted { .. });
     let landed: BTreeSet<&EffectKey> = requests
         .iter()
