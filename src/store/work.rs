@@ -164,6 +164,7 @@ pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &st
 /// When the store cannot be written.
 pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us: i64) -> Result<u64> {
     const SQL: &str = include_str!("../../queries/store/inbox_wake.sql");
+    let landed = waited_for(connection, landed).await?;
     let mut woken = 0;
     for chunk in landed.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(now_us);
@@ -173,4 +174,27 @@ pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us:
         woken += query.fetch_all(&mut *connection).await.context("wake parked events")?.len() as u64;
     }
     Ok(woken)
+}
+
+/// Of these effects, those that a parked event may wait for. Hardly any effect is waited for: where few events are
+/// parked, looking at them is cheaper than looking each effect up.
+async fn waited_for<'k>(
+    connection: &mut AnyConnection,
+    landed: &[&'k EffectKey],
+) -> Result<Vec<&'k EffectKey>> {
+    const FEW: i64 = 2_000;
+    if landed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = sqlx::query(include_str!("../../queries/store/inbox_waited_for.sql")).bind(FEW);
+    let rows = query.fetch_all(&mut *connection).await.context("look at parked events")?;
+    if i64::try_from(rows.len()).is_ok_and(|count| count >= FEW) {
+        return Ok(landed.to_vec());
+    }
+    let mut waited = BTreeSet::new();
+    let mut scopes = Scopes::default();
+    for row in &rows {
+        waited.insert(EffectKey { scope: scopes.of(row)?, key: row.try_get("parked_for")? });
+    }
+    Ok(landed.iter().copied().filter(|key| waited.contains(*key)).collect())
 }

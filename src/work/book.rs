@@ -294,7 +294,7 @@ fn conclude(
     match stood.map(|stood| (stood.verdict, stood.moved)) {
         Some((Verdict::ManualOverride, _)) => return End::of(InboxStatus::Superseded, "manual_override"),
         Some((Verdict::Refused, true)) => {
-            return failed(booking, claimed, "its status changed while it was asked for");
+            return waits(booking, claimed, "its status changed while it was asked for");
         }
         _ => {}
     }

@@ -197,3 +197,42 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
     }
     own
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_announces_money_or_may_take_a_status_back_is_fetched_by_default() {
+        for fetched in
+            ["charge.succeeded", "invoice.paid", "refund.failed", "charge.dispute.closed", "payout.paid"]
+        {
+            assert!(is_fetched(None, fetched), "{fetched}");
+        }
+        for own in
+            ["payment_intent.processing", "charge.failed", "payment_intent.canceled", "customer.created"]
+        {
+            assert!(!is_fetched(None, own), "{own}");
+        }
+        let set = BTreeSet::from(["charge.failed".to_owned()]);
+        assert!(is_fetched(Some(&set), "charge.failed") && !is_fetched(Some(&set), "charge.succeeded"));
+    }
+
+    #[test]
+    fn an_error_names_the_place_and_never_what_stood_there() {
+        let note = |text: &str| Note {
+            scope: crate::record::Scope::new("stripe", "", "live"),
+            root_id: String::new(),
+            object_id: String::new(),
+            event_ids: Vec::new(),
+            kind: NoteKind::UnknownShape,
+            cause: "wrong_type".to_owned(),
+            text: text.to_owned(),
+            at_us: 0,
+        };
+        assert_eq!(place(&note("`data.object.status` is `carol`")), "wrong_type at `data.object.status`");
+        for text in ["events of type `Carol Jones` are not known", "something", "`` and `x`", "`Carol`"] {
+            assert_eq!(place(&note(text)), "wrong_type", "{text}");
+        }
+    }
+}

@@ -6,5 +6,6 @@ mod once;
 mod operating;
 mod order;
 mod sending;
+mod served;
 mod shop;
 mod trouble;

@@ -91,3 +91,24 @@ async fn a_month_by_the_events_own_objects_ends_so_too_and_asks_less() {
         is_the_provider(&shop, seed).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fees_and_payouts_are_booked_where_the_books_hold_them() {
+    let shop = Shop::new(720, 300, "").await;
+    let text = std::fs::read_to_string(shop.config()).unwrap();
+    let all = "mode = \"live\"\neffects = [\"credit\", \"refund\", \"dispute_withdrawn\", \"dispute_reinstated\", \"fee\", \"payout\"]\n";
+    std::fs::write(shop.config(), text.replacen("mode = \"live\"\n", all, 1)).unwrap();
+    shop.receive(shuffled(&shop, 720)).await;
+    shop.drain().await;
+    shop.pass(LATER);
+    shop.drain().await;
+    all_ended(&shop).await;
+    for kind in ["fee", "payout"] {
+        assert!(
+            shop.number(&format!("select count(*) from ledger_entry where kind = '{kind}'")).await > 0,
+            "{kind}"
+        );
+    }
+    let (outcome, findings, _) = shop.reconcile().await;
+    assert_eq!(outcome, Outcome::Clean, "{findings}");
+}
