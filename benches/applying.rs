@@ -98,7 +98,15 @@ impl AskProvider for AsPlanned {
 }
 
 async fn timed(store: &Store, rows: &[Correction]) -> Result<(Duration, Tally)> {
-    let work = Work { store, run_id: RUN_ID, run_started_us: 1, now_us: 2, inbox_is_ours: true, lease: None };
+    let work = Work {
+        store,
+        run_id: RUN_ID,
+        run_started_us: 1,
+        now_us: 2,
+        inbox_is_ours: true,
+        keeps_messages: false,
+        lease: None,
+    };
     let started = Instant::now();
     let tally = carry_out(work, rows, &AsPlanned).await?;
     Ok((started.elapsed(), tally))

@@ -5,6 +5,9 @@
 //! would get wrong: the *effect key* decides whether an effect is booked, not the event key. An event
 //! may be marked as processed although its effect is missing; then the effect is booked.
 
+pub mod message;
+pub mod state;
+
 use crate::record::{EffectKey, EffectKind, EventKey};
 use crate::store::ledger::{self, Entry};
 use anyhow::{Result, ensure};
@@ -90,6 +93,12 @@ pub fn adopted_entry(entry: &Entry) -> Option<&str> {
 #[must_use]
 pub fn entry_id(key: &EffectKey) -> String {
     format!("{}/{}", key.scope, key.key)
+}
+
+/// The entry that an entry without an amount adopts.
+#[must_use]
+pub fn adopted_id(entry: &Entry) -> Option<&str> {
+    entry.reason.strip_prefix(ADOPTED)
 }
 
 /// Books one effect once. The caller commits.
@@ -269,8 +278,7 @@ async fn compare_with_held(
         .collect();
     let keys: Vec<&EffectKey> = open.iter().map(|request| &request.key).collect();
     let held = ledger::entries_by_key(tx, &keys).await?;
-    let adopted_ids: BTreeSet<&str> =
-        held.iter().filter_map(|entry| entry.reason.strip_prefix(ADOPTED)).collect();
+    let adopted_ids: BTreeSet<&str> = held.iter().filter_map(adopted_id).collect();
     let adopted = ledger::entries_by_id(tx, &adopted_ids).await?;
     let adopted: BTreeMap<&str, &Entry> = adopted.iter().map(|entry| (&*entry.entry_id, entry)).collect();
     let held: BTreeMap<&EffectKey, &Entry> = held.iter().map(|entry| (&entry.key, entry)).collect();
@@ -279,7 +287,7 @@ async fn compare_with_held(
         let answer = match (answer, held.get(&request.key)) {
             (Some(answer), _) => answer,
             (None, Some(entry)) => {
-                let adopted = entry.reason.strip_prefix(ADOPTED).and_then(|id| adopted.get(id));
+                let adopted = adopted_id(entry).and_then(|id| adopted.get(id));
                 compare(&request.effect, entry, adopted.copied())
             }
             // The entry's id is taken by an entry with another key: not ours to judge or to write over.

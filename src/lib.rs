@@ -17,6 +17,7 @@ pub mod report;
 pub mod apply;
 pub mod receive;
 pub mod serve;
+pub mod work;
 pub mod cli;
 pub mod demo;
 pub mod commands;

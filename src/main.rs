@@ -61,10 +61,34 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let settings = config::load_without_keys(config)?;
             commands::status::status(&settings, &args, recon::clock::now_us()).await
         }
-        Command::Serve => {
-            let needs = config::Needs { api_keys: false, webhook_secrets: true };
+        Command::Serve(args) => {
+            let needs = config::Needs { api_keys: args.work, webhook_secrets: true };
             let settings = config::load_for(config, needs)?;
-            commands::serve::serve(&settings, asked_to_end(), &mut std::io::stdout()).await
+            let mut out = std::io::stdout();
+            if args.work {
+                commands::serve::serve_and_work(&settings, asked_to_end(), &mut out).await
+            } else {
+                commands::serve::serve(&settings, asked_to_end(), &mut out).await
+            }
+        }
+        Command::Work(args) => {
+            let args = commands::work::WorkArgs { drain: args.drain };
+            commands::work::work(&config::load(config)?, args, asked_to_end(), &mut std::io::stdout()).await
+        }
+        Command::Inbox(command) => {
+            let settings = config::load_without_keys(config)?;
+            let args = commands::inbox::InboxArgs::from(command);
+            commands::inbox::inbox(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+        }
+        Command::Replay(args) => {
+            let needs = config::Needs { api_keys: false, webhook_secrets: args.to.is_some() };
+            let settings = config::load_for(config, needs)?;
+            let args = commands::replay::ReplayArgs::from(args);
+            commands::replay::replay(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+        }
+        Command::Prune => {
+            let settings = config::load_without_keys(config)?;
+            commands::prune::prune(&settings, recon::clock::now_us(), &mut std::io::stdout()).await
         }
         Command::Demo(args) => {
             let is_exact = commands::demo::demo(&args).await?;

@@ -19,4 +19,4 @@ where (provider, account, mode, event_id) in (
     limit $7
     for update skip locked
 )
-returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status
+returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status, reason

@@ -19,4 +19,4 @@ where (provider, account, mode, event_id) in (
     order by next_attempt_at_us, received_at_us
     limit $7
 )
-returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status
+returning provider, account, mode, event_id, event_type, body, received_at_us, attempts, status, reason

@@ -1,5 +1,6 @@
 //! Arguments as typed, for clap.
 
+use super::operating::{InboxCommand, ReplayArgs};
 use crate::config::{Locale, parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -40,7 +41,7 @@ Environment:
 ///
 /// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
 /// local books for one window, says for each disagreement which side is missing and how much money it
-/// is, and writes a report and a plan. Only `recon apply` and `recon --apply` write to the books.
+/// is, and writes a report and a plan. Only `recon apply`, `recon --apply` and `recon work` write to the books.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "recon", version, after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Cli {
@@ -130,8 +131,37 @@ pub enum Command {
     /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with `webhook_secrets`.
     /// An answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
     /// what was accepted is written.
-    #[command(verbatim_doc_comment, after_help = "Example:\n  recon serve")]
-    Serve,
+    #[command(verbatim_doc_comment, after_help = "Examples:\n  recon serve\n  recon serve --work")]
+    Serve(ServeArgs),
+    /// Apply received events, each once
+    ///
+    /// Claims what is due in the inbox, asks the provider for the objects, and books effects and statuses in recon's own
+    /// tables, in one transaction with the end of each event. Any number of workers may run side by side. Ends on
+    /// Ctrl-C or SIGTERM after the batch at hand.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon work\n  recon work --drain      until nothing is due, for cron"
+    )]
+    Work(WorkArgs),
+    /// Look at what was received, and decide about what could not be applied
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  recon inbox dead\n  recon inbox retry evt_1 --reason \"handler fixed\""
+    )]
+    Inbox(InboxCommand),
+    /// Apply events once more, or send them to a handler of your own
+    ///
+    /// Events go through the same door under the same keys: what is right already stays, what is missing is booked at its own
+    /// time, and no message is sent. With --to they are signed anew and posted to a URL of yours instead: a handler must
+    /// answer 2xx each time and take effect once.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon replay evt_1 --reason \"restored from backup\"\n  recon replay --since 2024-05-01 --until 2024-05-02 --reason outage\n  recon replay evt_1 --to http://127.0.0.1:3000/webhooks/stripe --times 10"
+    )]
+    Replay(ReplayArgs),
+    /// Drop raw bodies older than `[receive] retention`; keys are kept for ever
+    #[command(after_help = "Example:\n  recon prune")]
+    Prune,
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),
@@ -163,6 +193,22 @@ pub struct StatusArgs {
     /// How old the last successful run may be, such as 26h; not given, any age will do.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     pub max_age: Option<Duration>,
+}
+
+/// Arguments of `recon serve`.
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Apply received events as well, in the same process: `recon work` inside of it.
+    #[arg(long)]
+    pub work: bool,
+}
+
+/// Arguments of `recon work`.
+#[derive(Clone, Debug, Args)]
+pub struct WorkArgs {
+    /// End when nothing is due.
+    #[arg(long)]
+    pub drain: bool,
 }
 
 /// Arguments of `recon init`.

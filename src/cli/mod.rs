@@ -3,10 +3,12 @@
 //! The help texts here are the manual; `recon man` prints them as a page.
 
 mod args;
+mod operating;
 mod request;
 mod window;
 
-pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, StatusArgs};
+pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
+pub use operating::{ActArgs, InboxCommand, ReplayArgs};
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};
 

@@ -4,11 +4,15 @@
 pub mod apply;
 pub mod completions;
 pub mod demo;
+pub mod inbox;
 pub mod init;
 pub mod man;
+pub mod prune;
+pub mod replay;
 pub mod run;
 pub mod serve;
 pub mod status;
+pub mod work;
 
 pub use crate::report::Outcome;
 

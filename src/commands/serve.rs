@@ -4,7 +4,9 @@
 //! to end · let what was accepted be written.
 
 use super::Outcome;
+use super::work::{WorkArgs, work_until};
 use crate::config::Settings;
+use crate::provider::{Cancel, Timing};
 use crate::receive::Scheme;
 use crate::serve::{
     App, Certificates, Gauges, Intake, Metrics, Spill, Writing, body_memory, endpoints, router,
@@ -25,13 +27,43 @@ pub async fn serve(
     ending: impl Future<Output = ()>,
     out: &mut (dyn Write + Send),
 ) -> Result<Outcome> {
+    serve_counting(settings, ending, out, Arc::new(Metrics::default())).await
+}
+
+/// Serves, and applies what was received, in one process. The worker ends first, after the batch at hand.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_and_work(
+    settings: &Settings,
+    ending: impl Future<Output = ()>,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
+    let metrics = Arc::new(Metrics::default());
+    let (canceller, cancel) = Cancel::new();
+    let working =
+        work_until(settings, WorkArgs::default(), Timing::real(), cancel, Some(Arc::clone(&metrics)));
+    let ending = async {
+        ending.await;
+        canceller.cancel();
+    };
+    let serving = serve_counting(settings, ending, out, metrics);
+    let (outcome, _) = tokio::try_join!(serving, working)?;
+    Ok(outcome)
+}
+
+async fn serve_counting(
+    settings: &Settings,
+    ending: impl Future<Output = ()>,
+    out: &mut (dyn Write + Send),
+    metrics: Arc<Metrics>,
+) -> Result<Outcome> {
     let endpoints = endpoints(&settings.endpoints)?;
     let receive = &settings.receive;
     let spill = receive.spill_dir.as_deref().map(Spill::at).transpose()?;
     let has_certificates =
         endpoints.values().any(|endpoint| matches!(endpoint.settings.scheme, Scheme::PayPal(_)));
     let certificates = has_certificates.then(Certificates::new).transpose()?;
-    let metrics = Arc::new(Metrics::default());
     let listener =
         TcpListener::bind(receive.listen).await.with_context(|| format!("listen on {}", receive.listen))?;
     let address = listener.local_addr().context("ask for the address")?;

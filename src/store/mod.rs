@@ -12,6 +12,8 @@ pub mod history;
 pub mod inbox;
 pub mod lease;
 pub mod ledger;
+pub mod operating;
+pub mod outbox;
 pub mod plans;
 pub mod runs;
 pub mod states;

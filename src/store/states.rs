@@ -134,3 +134,30 @@ pub async fn set_state(
     let row = query.fetch_optional(&mut *connection).await;
     Ok(row.with_context(|| format!("set the status of {object_id}"))?.is_some())
 }
+
+/// Writes many statuses at once; a row that was changed later than its new `updated_at_us` stays as it is. Answers
+/// the ids that were written.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn set_states(
+    connection: &mut AnyConnection,
+    states: &BTreeMap<ObjectKey, State>,
+) -> Result<BTreeSet<ObjectKey>> {
+    const SQL: &str = include_str!("../../queries/store/state_set_many.sql");
+    let rows: Vec<(&ObjectKey, &State)> = states.iter().collect();
+    let mut written = BTreeSet::new();
+    let mut scopes = Scopes::default();
+    for chunk in rows.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+        for ((scope, object_id), state) in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);
+            query = query.bind(state.status.as_str()).bind(state.refunded_minor);
+            query = query.bind(state.provider_time_us).bind(state.updated_at_us).bind(&*state.changed_by);
+        }
+        for row in &query.fetch_all(&mut *connection).await.context("set statuses")? {
+            written.insert((scopes.of(row)?, row.try_get("object_id")?));
+        }
+    }
+    Ok(written)
+}

@@ -9,6 +9,7 @@ use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
+use std::collections::BTreeSet;
 
 /// An event that a worker has claimed.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct Claimed {
     pub attempts: i64,
     /// Whether it was parked.
     pub is_parked: bool,
+    /// Why a person or a run had it processed again; empty for what was delivered. What it does then sends nothing.
+    pub replayed_for: String,
 }
 
 /// Bodies hold personal data, so they are not shown.
@@ -73,11 +76,33 @@ pub async fn claim(
             received_at_us: row.try_get("received_at_us")?,
             attempts: row.try_get("attempts")?,
             is_parked: status == InboxStatus::Parked,
+            replayed_for: row.try_get("reason")?,
         });
     }
     // Neither database promises an order of returned rows.
     claimed.sort_by(|a, b| (a.received_at_us, &a.key).cmp(&(b.received_at_us, &b.key)));
     Ok(claimed)
+}
+
+/// Of these events, those that have not ended yet.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<BTreeSet<EventKey>> {
+    const SQL: &str = include_str!("../../queries/store/inbox_open.sql");
+    let mut open = BTreeSet::new();
+    let mut scopes = Scopes::default();
+    for chunk in keys.chunks(CHUNK_ROWS) {
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+        for EventKey { scope, event_id } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        let rows = query.fetch_all(&mut *connection).await.context("look at claimed events")?;
+        for row in &rows {
+            open.insert(EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? });
+        }
+    }
+    Ok(open)
 }
 
 /// How an event ends, or is put aside.
@@ -139,6 +164,7 @@ pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &st
 /// When the store cannot be written.
 pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us: i64) -> Result<u64> {
     const SQL: &str = include_str!("../../queries/store/inbox_wake.sql");
+    let landed = waited_for(connection, landed).await?;
     let mut woken = 0;
     for chunk in landed.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(now_us);
@@ -148,4 +174,27 @@ pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us:
         woken += query.fetch_all(&mut *connection).await.context("wake parked events")?.len() as u64;
     }
     Ok(woken)
+}
+
+/// Of these effects, those that a parked event may wait for. Hardly any effect is waited for: where few events are
+/// parked, looking at them is cheaper than looking each effect up.
+async fn waited_for<'k>(
+    connection: &mut AnyConnection,
+    landed: &[&'k EffectKey],
+) -> Result<Vec<&'k EffectKey>> {
+    const FEW: i64 = 2_000;
+    if landed.is_empty() {
+        return Ok(Vec::new());
+    }
+    let query = sqlx::query(include_str!("../../queries/store/inbox_waited_for.sql")).bind(FEW);
+    let rows = query.fetch_all(&mut *connection).await.context("look at parked events")?;
+    if i64::try_from(rows.len()).is_ok_and(|count| count >= FEW) {
+        return Ok(landed.to_vec());
+    }
+    let mut waited = BTreeSet::new();
+    let mut scopes = Scopes::default();
+    for row in &rows {
+        waited.insert(EffectKey { scope: scopes.of(row)?, key: row.try_get("parked_for")? });
+    }
+    Ok(landed.iter().copied().filter(|key| waited.contains(*key)).collect())
 }

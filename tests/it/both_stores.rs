@@ -41,6 +41,11 @@ fn postgres_survives_kills() {
 }
 
 #[test]
+fn postgres_works_through_its_inbox() {
+    again_on_postgres(&["work::"]);
+}
+
+#[test]
 fn postgres_changes_no_report() {
     again_on_postgres(&["determinism::", "breaks::"]);
 }

@@ -36,4 +36,5 @@ mod tidy;
 mod whole;
 mod windows;
 mod witness;
+mod work;
 mod world;

@@ -2,7 +2,7 @@
 //! still there.
 
 use super::carry_out::RowOutcome;
-use super::state::Fetched;
+use crate::apply::state::Fetched;
 use crate::config::Settings;
 use crate::correction::Correction;
 use crate::findings::Action;

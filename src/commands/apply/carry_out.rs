@@ -6,7 +6,7 @@
 
 use super::asking::{AskProvider, Why, withheld};
 use super::money;
-use super::state::{Fetched, Freshness, Verdict, judge};
+use crate::apply::state::{Fetched, Freshness, Verdict, judge};
 use crate::correction::Correction;
 use crate::findings::Action;
 use crate::store::chain;
@@ -128,6 +128,8 @@ pub struct Work<'a> {
     pub now_us: i64,
     /// Whether the inbox is recon's own, so that a replayed event is filed there.
     pub inbox_is_ours: bool,
+    /// Whether a message that is not sent is kept for each effect that is booked, because live effects send one.
+    pub keeps_messages: bool,
     /// The lease, where one is held: work stops when it is lost.
     pub lease: Option<&'a Lease>,
 }

@@ -8,11 +8,10 @@ mod asking;
 mod carry_out;
 mod money;
 pub mod plan_file;
-mod state;
 
+pub use crate::apply::state::Fetched;
 pub use asking::AskProvider;
 pub use carry_out::{RowOutcome, Tally, Work, carry_out};
-pub use state::Fetched;
 
 use super::Outcome;
 use crate::clock;
@@ -123,6 +122,7 @@ pub async fn apply_with(
         run_started_us: run.started_at_us,
         now_us,
         inbox_is_ours: settings.inbox == Side::Store,
+        keeps_messages: settings.outbox.url.is_some(),
         lease: Some(&lease),
     };
     let tally = carry_out(work, &reviewed.corrections, provider).await;

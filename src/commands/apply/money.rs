@@ -2,13 +2,16 @@
 
 use super::asking::magnitude;
 use super::carry_out::{Outcomes, RowOutcome, Work};
+use crate::apply::message::Message;
 use crate::apply::{Aliases, Answer, Effect, Request, apply_batch};
 use crate::correction::Correction;
 use crate::findings::Action;
 use crate::record::{EffectKey, EffectKind, EventKey};
 use crate::store::inbox::{self, ListedEvent, Replay};
 use crate::store::ledger::{self, Entry};
+use crate::store::outbox;
 use crate::store::states;
+use crate::store::work::wake;
 use anyhow::{Result, bail};
 use sqlx::{Any, Transaction};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +49,7 @@ pub(super) async fn book<'a>(
     }
     let (doing, requests): (Vec<&Correction>, Vec<Request>) = doing.into_iter().unzip();
     let answers = apply_batch(tx, &requests).await?;
+    land(tx, work, &requests, &answers).await?;
     for (row, answer) in doing.into_iter().zip(answers) {
         let outcome = match answer {
             Answer::Applied => RowOutcome::Applied,
@@ -60,6 +64,32 @@ pub(super) async fn book<'a>(
         file_events(tx, work, open, &outcomes, &filing).await?;
     }
     Ok(outcomes)
+}
+
+/// What follows from effects that are in the books now: events that waited for them are due, and the messages
+/// that a live event would have sent are kept, unsent.
+async fn land(
+    tx: &mut Transaction<'_, Any>,
+    work: Work<'_>,
+    requests: &[Request],
+    answers: &[Answer],
+) -> Result<()> {
+    let booked =
+        || requests.iter().zip(answers).filter(|(request, _)| request.effect.corrects_entry_id.is_empty());
+    let landed: Vec<&EffectKey> = booked()
+        .filter(|(_, answer)| matches!(answer, Answer::Applied | Answer::Adopted { .. }))
+        .map(|(request, _)| &request.key)
+        .collect();
+    wake(tx, &landed, work.now_us).await?;
+    if !work.keeps_messages {
+        return Ok(());
+    }
+    let suppressed = format!("applied by {}", work.run_id);
+    let messages: Vec<Message> = booked()
+        .filter(|(_, answer)| **answer == Answer::Applied)
+        .map(|(request, _)| Message::of(request, &suppressed))
+        .collect();
+    outbox::insert(tx, &messages, work.now_us).await
 }
 
 fn event_keys(row: &Correction) -> Vec<EventKey> {

@@ -27,6 +27,7 @@ pub(super) async fn apply_allowed(
         run_started_us: job.request.now_us,
         now_us: clock::now_us(),
         inbox_is_ours: job.settings.inbox == Side::Store,
+        keeps_messages: job.settings.outbox.url.is_some(),
         lease: Some(lease),
     };
     apply_auto(work, job.settings, corrections, &Reached { job, gathered }).await

@@ -192,6 +192,7 @@ impl Books {
             run_started_us: RUN_STARTED_US,
             now_us: NOW_US,
             inbox_is_ours: true,
+            keeps_messages: false,
             lease: None,
         }
     }

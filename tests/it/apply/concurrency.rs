@@ -98,6 +98,7 @@ async fn c77_two_applies_at_once_write_once_even_without_the_lease() {
                 run_started_us: RUN_STARTED_US,
                 now_us: NOW_US,
                 inbox_is_ours: true,
+                keeps_messages: false,
                 lease: None,
             };
             carry_out(work, &rows, &NO_STATUS).await.unwrap()
@@ -225,6 +226,7 @@ async fn helper_that_is_killed() {
         run_started_us: RUN_STARTED_US,
         now_us: NOW_US,
         inbox_is_ours: true,
+        keeps_messages: false,
         lease: None,
     };
     carry_out(work, &rows, &NO_STATUS).await.unwrap();

@@ -63,6 +63,10 @@ pub fn judge(
     if by_operator && current.updated_at_us > wanted.provider_time_us.min(run_started_us) {
         return Verdict::ManualOverride;
     }
+    let is_less = wanted.status == current.status && wanted.refunded_minor < current.refunded_minor;
+    if is_less && freshness == Freshness::AsOfRun {
+        return Verdict::Refused;
+    }
     let forward = current.status != Status::DisputeLost && wanted.status >= current.status;
     let back = freshness == Freshness::JustNow && is_step_back(current.status, wanted.status);
     if forward || back { Verdict::Write } else { Verdict::Refused }
@@ -150,5 +154,8 @@ mod tests {
         let wanted = Fetched { refunded_minor: Some(7), ..fetched(Status::PartiallyRefunded) };
         assert_eq!(judge(Some(&current), &wanted, Freshness::JustNow, 100), Verdict::Write);
         assert_eq!(judge(None, &wanted, Freshness::JustNow, 100), Verdict::Write);
+        let less = Fetched { refunded_minor: Some(3), ..wanted };
+        assert_eq!(judge(Some(&current), &less, Freshness::AsOfRun, 100), Verdict::Refused);
+        assert_eq!(judge(Some(&current), &less, Freshness::JustNow, 100), Verdict::Write);
     }
 }

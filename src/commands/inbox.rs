@@ -1,0 +1,225 @@
+//! `recon inbox`: what was received, what became of it, and what a person does about it.
+//!
+//! Steps: find the events · show them, or change them and keep why. Bodies hold personal data: only `show --body`
+//! prints one, byte for byte.
+
+use super::Outcome;
+use crate::cli::{ActArgs, InboxCommand, UsageError};
+use crate::config::Settings;
+use crate::record::{EventKey, InboxStatus, format_instant};
+use crate::store::operating::{self, Act, Action, Filed};
+use crate::store::{Access, Store};
+use anyhow::{Context, Result};
+use chrono_tz::Tz;
+use std::io::Write;
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InboxArgs {
+    /// List events, last received first.
+    List {
+        /// Of this status; `None`: all.
+        status: Option<InboxStatus>,
+        /// How many.
+        limit: u32,
+    },
+    /// Show one.
+    Show {
+        /// Its id, or `provider/account/mode/id`.
+        event: String,
+        /// Its bytes instead.
+        body: bool,
+    },
+    /// Change some.
+    Act {
+        /// [`Action::Retry`] or [`Action::Discard`].
+        action: Action,
+        /// Ids.
+        events: Vec<String>,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<InboxCommand> for InboxArgs {
+    fn from(command: InboxCommand) -> Self {
+        let act = |action, ActArgs { events, reason }| Self::Act { action, events, reason };
+        match command {
+            InboxCommand::List { status, limit } => Self::List { status, limit },
+            InboxCommand::Dead { limit } => Self::List { status: Some(InboxStatus::Dead), limit },
+            InboxCommand::Show { event, body } => Self::Show { event, body },
+            InboxCommand::Retry(args) => act(Action::Retry, args),
+            InboxCommand::Discard(args) => act(Action::Discard, args),
+        }
+    }
+}
+
+/// Does it.
+///
+/// # Errors
+/// When the store is missing, or there is no such event.
+pub async fn inbox(
+    settings: &Settings,
+    args: &InboxArgs,
+    now_us: i64,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
+    let zone = settings.report.time_zone;
+    match args {
+        InboxArgs::List { status, limit } => {
+            let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
+            let status = status.map_or("", InboxStatus::as_str);
+            let events = operating::list(&store, status, i64::from(*limit)).await?;
+            store.close().await;
+            for event in &events {
+                writeln!(out, "{}", line(event, zone))?;
+            }
+        }
+        InboxArgs::Show { event, body } => {
+            let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
+            let found = find(&store, event).await?;
+            if *body {
+                let bytes = operating::body(&store, &found.key).await?;
+                out.write_all(&bytes.with_context(|| format!("the bytes of {event} are no longer kept"))?)?;
+                return Ok(Outcome::Clean);
+            }
+            show(&store, &found, zone, out).await?;
+            store.close().await;
+        }
+        InboxArgs::Act { action, events, reason } => {
+            let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+            let done = change(&store, *action, events, reason, now_us).await?;
+            store.close().await;
+            for key in &done {
+                writeln!(out, "{} {}", action.as_str(), shown(key))?;
+            }
+            if done.len() < events.len() {
+                writeln!(
+                    out,
+                    "{} left as they are: they have come to another end",
+                    events.len() - done.len()
+                )?;
+            }
+        }
+    }
+    writeln!(out, "outcome=clean findings=0")?;
+    Ok(Outcome::Clean)
+}
+
+/// Finds events by their ids, does this to them, and keeps why.
+pub(super) async fn change(
+    store: &Store,
+    action: Action,
+    events: &[String],
+    reason: &str,
+    now_us: i64,
+) -> Result<Vec<EventKey>> {
+    let reason = reason_given(reason)?;
+    let mut keys = Vec::with_capacity(events.len());
+    for event in events {
+        keys.push(find(store, event).await?.key);
+    }
+    keys.sort();
+    keys.dedup();
+    let mut tx = store.begin_write().await?;
+    let act = Act { action, reason, actor: &actor(), at_us: now_us };
+    let done = operating::act(&mut tx, &keys, act).await?;
+    tx.commit().await.context("commit what was done to events")?;
+    Ok(done)
+}
+
+/// A reason with something in it.
+pub(super) fn reason_given(reason: &str) -> Result<&str> {
+    let reason = reason.trim();
+    if reason.is_empty() {
+        let hint = "say why, for whoever asks later: --reason \"fixed in ticket 42\"";
+        return Err(UsageError::new("--reason is empty", hint).into());
+    }
+    Ok(reason)
+}
+
+/// The one event that is meant.
+pub(super) async fn find(store: &Store, event: &str) -> Result<Filed> {
+    let event_id = event.rsplit('/').next().unwrap_or(event);
+    let mut found = operating::by_id(store, event_id).await?;
+    if event_id != event {
+        found.retain(|filed| shown(&filed.key) == event);
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(UsageError::new(
+            format!("the inbox has no event {}", crate::config::shown(event)),
+            "`recon inbox list` shows what was received",
+        )
+        .into()),
+        _ => {
+            let names: Vec<String> = found.iter().map(|filed| shown(&filed.key)).collect();
+            let message = format!("{} is an event of several accounts", crate::config::shown(event));
+            Err(UsageError::new(message, format!("name one of {}", names.join(", "))).into())
+        }
+    }
+}
+
+/// Who does it: the name that the shell has for whoever is logged in.
+pub(super) fn actor() -> String {
+    let name = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
+    name("SUDO_USER")
+        .or_else(|| name("USER"))
+        .or_else(|| name("LOGNAME"))
+        .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// `provider/account/mode/id`.
+pub(super) fn shown(key: &EventKey) -> String {
+    format!("{}/{}", key.scope, key.event_id)
+}
+
+fn line(event: &Filed, zone: Tz) -> String {
+    let why = match (event.last_error.as_str(), event.parked_for.as_str()) {
+        ("", "") => String::new(),
+        ("", parked_for) => format!("  waits for {parked_for}"),
+        (error, _) => format!("  {error}"),
+    };
+    format!(
+        "{}  {:<10}  {}  {}  attempts={} deliveries={}{why}",
+        format_instant(event.received_at_us, zone),
+        event.status,
+        shown(&event.key),
+        event.event_type,
+        event.attempts,
+        event.deliveries,
+    )
+}
+
+async fn show(store: &Store, event: &Filed, zone: Tz, out: &mut (dyn Write + Send)) -> Result<()> {
+    let instant = |at_us: i64| format_instant(at_us, zone);
+    let completed = event.completed_at_us.map(instant).unwrap_or_default();
+    let is_due = ["received", "parked"].contains(&&*event.status);
+    let due = if is_due { instant(event.next_attempt_at_us) } else { String::new() };
+    let body = operating::body(store, &event.key).await?;
+    let body = body.map_or_else(|| "no longer kept".to_owned(), |body| format!("{} bytes", body.len()));
+    let conflicts = operating::conflicts(store, &event.key).await?;
+    let rows = [
+        ("event", shown(&event.key)),
+        ("type", event.event_type.clone()),
+        ("status", event.status.clone()),
+        ("why", event.last_error.clone()),
+        ("waits for", event.parked_for.clone()),
+        ("received", instant(event.received_at_us)),
+        ("last delivery", instant(event.last_delivery_at_us)),
+        ("deliveries", event.deliveries.to_string()),
+        ("attempts", event.attempts.to_string()),
+        ("due", due),
+        ("ended", completed),
+        ("filed or replayed", event.reason.clone()),
+        ("body", format!("{body}, sha256 {}", event.body_sha256)),
+        ("other bodies", if conflicts == 0 { String::new() } else { conflicts.to_string() }),
+    ];
+    for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(out, "{name:<18}{value}")?;
+    }
+    for kept in operating::actions(store, &event.key).await? {
+        writeln!(out, "{:<18}{} by {}: {}", kept.action, instant(kept.at_us), kept.actor, kept.reason)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! `recon work`: applies what was received.
+//!
+//! Steps: open the store · apply batches, send messages, tell of trouble, side by side · end after the batch at
+//! hand when asked to.
+
+use super::Outcome;
+use crate::config::Settings;
+use crate::provider::{Cancel, Timing};
+use crate::serve::Metrics;
+use crate::store::{Access, Store};
+use crate::work::{Notifier, Sender, Tally, Worker};
+use anyhow::Result;
+use std::io::Write;
+use std::sync::Arc;
+
+/// Arguments of `recon work`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkArgs {
+    /// End when nothing is due.
+    pub drain: bool,
+}
+
+/// Works until `ending` resolves. What became of events is the last line on `out`.
+///
+/// # Errors
+/// When the store cannot be opened, or fails while draining.
+pub async fn work(
+    settings: &Settings,
+    args: WorkArgs,
+    ending: impl Future<Output = ()>,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
+    let (canceller, cancel) = Cancel::new();
+    let working = work_until(settings, args, Timing::real(), cancel, None);
+    let mut working = std::pin::pin!(working);
+    let tally = tokio::select! {
+        tally = &mut working => tally?,
+        () = ending => {
+            canceller.cancel();
+            working.await?
+        }
+    };
+    write!(out, "outcome=clean findings=0")?;
+    for (status, events) in &tally {
+        write!(out, " {status}={events}")?;
+    }
+    writeln!(out)?;
+    Ok(Outcome::Clean)
+}
+
+/// Works until the flag is up, counting into `metrics`.
+///
+/// # Errors
+/// As [`work`].
+pub async fn work_until(
+    settings: &Settings,
+    args: WorkArgs,
+    timing: Timing,
+    cancel: Cancel,
+    metrics: Option<Arc<Metrics>>,
+) -> Result<Tally> {
+    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let mut worker = Worker::new(settings, store.clone(), timing.clone(), cancel.clone())?;
+    if let Some(metrics) = metrics {
+        worker = worker.counting(metrics);
+    }
+    let sender = Sender::new(&settings.outbox, store.clone(), timing.clone(), cancel.clone())?;
+    let notifier = Notifier::new(&settings.notify, store.clone(), timing, cancel)?;
+    let applying = worker.run(args.drain, async |ends: &[crate::work::End]| {
+        if let Some(notifier) = &notifier {
+            notifier.after(ends).await;
+        }
+    });
+    let tally = if args.drain {
+        let tally = applying.await?;
+        if let Some(sender) = &sender {
+            sender.run(true).await?;
+        }
+        if let Some(notifier) = &notifier {
+            notifier.look().await?;
+        }
+        tally
+    } else {
+        let sending = async {
+            match &sender {
+                Some(sender) => sender.run(false).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let telling = async {
+            if let Some(notifier) = &notifier {
+                notifier.run().await;
+            }
+        };
+        let (tally, sent, ()) = tokio::join!(applying, sending, telling);
+        sent?;
+        tally?
+    };
+    store.close().await;
+    Ok(tally)
+}

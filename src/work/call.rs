@@ -1,0 +1,57 @@
+//! Calls to the team's own URLs: the outbox's, the notification's, and a handler that is to be tried. Never the
+//! provider's. Nothing here follows a redirect or tries again.
+
+use anyhow::{Context, Result};
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Sends to one URL. The URL may hold a secret, so it is in no error.
+#[derive(Clone)]
+pub struct Caller {
+    http: reqwest::Client,
+    url: String,
+}
+
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Caller")
+    }
+}
+
+impl Caller {
+    /// Prepares calls to `url`, each of which may take `timeout`.
+    ///
+    /// # Errors
+    /// When the system's root certificates cannot be read.
+    pub fn new(url: &str, timeout: Duration) -> Result<Self> {
+        // Whoever is first installs it; a second call finds it there, which is what is wanted.
+        if rustls::crypto::CryptoProvider::get_default().is_none() {
+            drop(rustls::crypto::ring::default_provider().install_default());
+        }
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("recon/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .connect_timeout(CONNECT_TIMEOUT.min(timeout))
+            .timeout(timeout);
+        if !url.starts_with("https://") {
+            // Plain HTTP is for loopback: no proxy, and no need of root certificates.
+            builder = builder.no_proxy().tls_certs_only(std::iter::empty());
+        }
+        Ok(Self { http: builder.build().context("prepare secure connections")?, url: url.to_owned() })
+    }
+
+    /// Posts a body of this media type; the answer's HTTP status.
+    ///
+    /// # Errors
+    /// When there is no answer in time.
+    pub async fn post(&self, headers: &[(&str, &str)], body: Vec<u8>) -> Result<u16> {
+        let mut request = self.http.post(&self.url).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answer = request.send().await.map_err(reqwest::Error::without_url).context("no answer")?;
+        Ok(answer.status().as_u16())
+    }
+}

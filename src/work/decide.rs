@@ -1,0 +1,241 @@
+//! What is to be done about one event, from what it stands for and what the provider said. Pure.
+
+use super::fetch::{Fetched, Said};
+use super::read::{Subject, place};
+use crate::apply::{Aliases, Effect, Request};
+use crate::provider::stripe::{Reading, stream_of_id};
+use crate::record::{EffectKey, EffectKind, EventKey, NoteKind, ProviderEffect, Scope, Status};
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// It ends as `ignored` for this reason.
+    Ignore(&'static str),
+    /// It ends as a dead letter.
+    Bury(String),
+    /// The provider did not say: it waits, however often.
+    Wait(String),
+    /// This attempt failed; the last one buries it.
+    Fail(String),
+    /// It is to be applied.
+    Do(Box<Deed>),
+}
+
+/// Where a status comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Asked for; asking began then, Unix µs.
+    Fetched(i64),
+    /// The event's own object.
+    Event,
+}
+
+/// What applying one event means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deed {
+    /// Scope.
+    pub scope: Scope,
+    /// The payment.
+    pub root_id: String,
+    /// What the event is about.
+    pub object_id: String,
+    /// The effect that it announces; `None`: a status.
+    pub kind: Option<EffectKind>,
+    /// When the provider made it, Unix µs.
+    pub created_us: i64,
+    /// Its effects; none where the provider has none of them any more.
+    pub requests: Vec<Request>,
+    /// The effect that the provider took back: where it is booked, that is undone.
+    pub undoes: Option<EffectKey>,
+    /// The charge whose credit must be booked first.
+    pub after_credit_of: Option<String>,
+    /// The status that the event's own object says.
+    pub own_status: Option<Status>,
+    /// The status to write, and where it comes from.
+    pub word: Option<(Said, Source)>,
+    /// Why its messages are not sent; empty where they are.
+    pub suppressed: String,
+}
+
+/// What every deed of a batch shares.
+#[derive(Clone, Copy, Debug)]
+pub struct Common<'a> {
+    /// How records are read.
+    pub reading: &'a Reading,
+    /// Now, Unix µs.
+    pub now_us: i64,
+}
+
+/// Decides. `fetched` is given where the subject's object was asked for; `root_id` is the end of its aliases.
+#[must_use]
+pub fn decide(
+    common: Common<'_>,
+    key: &EventKey,
+    replayed_for: &str,
+    subject: &Subject,
+    root_id: &str,
+    fetched: Option<&Fetched>,
+) -> Plan {
+    if let Some(plan) = fetched.and_then(|fetched| silence(subject, fetched)) {
+        return plan;
+    }
+    let effects = effects(subject, root_id, fetched);
+    let announced = |kind| effects.iter().any(|effect| effect.kind == kind);
+    if let (Some(kind), Some(fetched)) = (subject.kind, fetched)
+        && !announced(kind)
+        && let Some(plan) = unclear(subject, root_id, fetched)
+    {
+        return plan;
+    }
+    let requests: Vec<Request> =
+        effects.iter().map(|effect| request(common, key, root_id, subject, effect)).collect();
+    let word = match fetched {
+        Some(fetched) => fetched.states.get(root_id).map(|said| (*said, Source::Fetched(fetched.began_us))),
+        None => subject.own.state.as_ref().map(|state| {
+            let said = Said {
+                status: state.status,
+                at_us: state.at_us.max(subject.created_us),
+                refunded_minor: state.refunded_minor,
+            };
+            (said, Source::Event)
+        }),
+    };
+    Plan::Do(Box::new(Deed {
+        scope: key.scope.clone(),
+        root_id: root_id.to_owned(),
+        object_id: subject.object_id.clone(),
+        kind: subject.kind,
+        created_us: subject.created_us,
+        undoes: undone(key, subject, root_id, fetched),
+        after_credit_of: needed_charge(common, subject, &requests),
+        requests,
+        own_status: subject.own.status(),
+        word,
+        suppressed: replayed_for.to_owned(),
+    }))
+}
+
+/// Every id that the event itself names.
+fn named(subject: &Subject) -> impl Iterator<Item = &String> {
+    let aliases = subject.aliases.iter().flat_map(|alias| [&alias.alias_id, &alias.root_id]);
+    [&subject.object_id, &subject.root_id].into_iter().chain(aliases)
+}
+
+/// What to do where the provider did not answer for something that the event is about.
+fn silence(subject: &Subject, fetched: &Fetched) -> Option<Plan> {
+    let root = fetched.root_of(&subject.root_id);
+    let charges = fetched.charges.get(root).into_iter().flatten();
+    if let Some((id, cause)) =
+        named(subject).chain(charges).find_map(|id| Some((id, fetched.unanswered.get(id)?)))
+    {
+        return Some(Plan::Wait(format!("{id} was not answered for: {cause}")));
+    }
+    let id = &subject.object_id;
+    fetched.unknown.contains(id).then(|| Plan::Fail(format!("the provider does not know {id}")))
+}
+
+/// What to do where the announced effect was not found because a record is not understood, or not whole yet.
+fn unclear(subject: &Subject, root_id: &str, fetched: &Fetched) -> Option<Plan> {
+    let charges = fetched.charges.get(root_id).into_iter().flatten();
+    let note = named(subject).chain(charges).find_map(|id| fetched.notes.get(id))?;
+    let text = format!("{}: {}", note.object_id, place(note));
+    Some(match note.kind {
+        NoteKind::IncompleteFields => Plan::Wait(text),
+        NoteKind::WrongScope => Plan::Ignore("wrong_scope"),
+        NoteKind::UnknownShape | NoteKind::NeedsReview => Plan::Bury(text),
+    })
+}
+
+/// Streams whose records carry effects of a kind.
+const fn carrier(kind: EffectKind) -> &'static str {
+    match kind {
+        EffectKind::Credit | EffectKind::Fee => "charges",
+        EffectKind::Refund => "refunds",
+        EffectKind::DisputeWithdrawn | EffectKind::DisputeReinstated => "disputes",
+        EffectKind::Payout => "payouts",
+    }
+}
+
+/// The effects that an event announces: of its kind on its anchor, or on the whole payment where it names no anchor,
+/// and the fees that came with them.
+fn effects<'a>(subject: &'a Subject, root_id: &str, fetched: Option<&'a Fetched>) -> Vec<&'a ProviderEffect> {
+    let Some(kind) = subject.kind else { return Vec::new() };
+    let all = match fetched {
+        Some(fetched) => fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default(),
+        None => &subject.own.effects,
+    };
+    let names_anchor = stream_of_id(&subject.object_id).is_none_or(|stream| stream == carrier(kind));
+    let is_here = |effect: &&ProviderEffect| !names_anchor || effect.object_id == subject.object_id;
+    let is_meant = |effect: &&ProviderEffect| {
+        let stream = stream_of_id(&effect.object_id);
+        effect.kind == kind
+            || (effect.kind == EffectKind::Fee && stream.is_none_or(|stream| stream == carrier(kind)))
+    };
+    all.iter().filter(is_meant).filter(is_here).collect()
+}
+
+fn request(
+    common: Common<'_>,
+    key: &EventKey,
+    root_id: &str,
+    subject: &Subject,
+    effect: &ProviderEffect,
+) -> Request {
+    // A payment has one credit, whatever id it was booked under; its refunds are many.
+    let mut ids = Vec::new();
+    if effect.kind == EffectKind::Credit {
+        let roots = [root_id, &subject.root_id].into_iter().map(str::to_owned);
+        let sessions = subject.aliases.iter().map(|alias| alias.alias_id.clone());
+        ids.extend(roots.chain(sessions).filter(|id| {
+            matches!(stream_of_id(id), Some("payment_intents" | "checkout_sessions"))
+                && *id != effect.object_id
+        }));
+        ids.sort();
+        ids.dedup();
+    }
+    Request {
+        events: vec![key.clone()],
+        key: EffectKey::of(&key.scope, effect.kind, &effect.object_id),
+        effect: Effect {
+            kind: effect.kind,
+            object_id: effect.object_id.clone(),
+            aliases: Aliases { ids, booked_since_us: i64::MIN },
+            amount_minor: effect.amount_minor,
+            currency: effect.currency.clone(),
+            occurred_at_us: effect.occurred_at_us,
+            applied_at_us: common.now_us,
+            corrects_entry_id: String::new(),
+            run_id: String::new(),
+            reason: String::new(),
+        },
+    }
+}
+
+/// The refund that an event is about, where the provider has no such refund any more: it failed after it had
+/// succeeded (<https://docs.stripe.com/refunds#failed-refunds>).
+fn undone(key: &EventKey, subject: &Subject, root_id: &str, fetched: Option<&Fetched>) -> Option<EffectKey> {
+    if stream_of_id(&subject.object_id) != Some("refunds") {
+        return None;
+    }
+    let (effects, is_clear) = match fetched {
+        Some(fetched) => {
+            let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
+            (effects, !fetched.notes.contains_key(&subject.object_id))
+        }
+        None => (&*subject.own.effects, subject.own.is_refund_over && !subject.own.is_partial),
+    };
+    let stands = effects.iter().any(|effect| effect.object_id == subject.object_id);
+    (is_clear && !stands).then(|| EffectKey::of(&key.scope, EffectKind::Refund, &subject.object_id))
+}
+
+/// The charge whose credit must stand in the books before this money goes back.
+fn needed_charge(common: Common<'_>, subject: &Subject, requests: &[Request]) -> Option<String> {
+    let gives_back = matches!(
+        subject.kind?,
+        EffectKind::Refund | EffectKind::DisputeWithdrawn | EffectKind::DisputeReinstated
+    );
+    if !gives_back || requests.is_empty() || !common.reading.effects.contains(&EffectKind::Credit) {
+        return None;
+    }
+    named(subject).find(|id| stream_of_id(id) == Some("charges")).cloned()
+}

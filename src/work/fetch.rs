@@ -1,0 +1,243 @@
+//! Asks the provider for the objects that events are about, and for what hangs on them, each once for a whole
+//! batch.
+//!
+//! The one thing to get right: what is not answered for is neither there nor gone; its event waits.
+
+use super::read::Subject;
+use crate::gather::ProviderSide;
+use crate::provider::stripe::{self, Reading};
+use crate::provider::{Cancel, Client, fetch_by_id, fetch_of};
+use crate::record::{EffectKind, Fact, Note, NoteKind, ProviderEffect, Scope, Status};
+use crate::store::{self, Store};
+use anyhow::Result;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Links that are followed from an event's object: session → invoice → payment intent → charge.
+const LEVELS: usize = 4;
+
+/// Ids to ask for, by stream.
+type Wanted = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// The provider's word on a payment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Status: the highest that any of its records says.
+    pub status: Status,
+    /// The provider's time of it, Unix µs.
+    pub at_us: i64,
+    /// Refunded so far, minor units, where the provider says.
+    pub refunded_minor: Option<i64>,
+}
+
+/// What the provider said of the objects of a batch.
+#[derive(Debug, Default)]
+pub struct Fetched {
+    /// Effects by payment.
+    pub effects: BTreeMap<String, Vec<ProviderEffect>>,
+    /// Status by payment.
+    pub states: BTreeMap<String, Said>,
+    /// Notes on records that were not understood, by the record's id.
+    pub notes: BTreeMap<String, Note>,
+    /// Ids that the provider does not know.
+    pub unknown: BTreeSet<String>,
+    /// Ids that were not answered for, with a short cause.
+    pub unanswered: BTreeMap<String, &'static str>,
+    /// The payment that each id belongs to, where it is another id.
+    pub roots: BTreeMap<String, String>,
+    /// The charges of each payment.
+    pub charges: BTreeMap<String, BTreeSet<String>>,
+    /// When asking began, Unix µs.
+    pub began_us: i64,
+}
+
+impl Fetched {
+    /// The payment that an id belongs to.
+    #[must_use]
+    pub fn root_of<'a>(&'a self, id: &'a str) -> &'a str {
+        self.roots.get(id).map_or(id, String::as_str)
+    }
+}
+
+/// Whoever is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'a> {
+    /// Where records are kept.
+    pub store: &'a Store,
+    /// The provider.
+    pub client: &'a Client,
+    /// How its records are read.
+    pub reading: &'a Reading,
+    /// Raised when the work is to end.
+    pub cancel: &'a Cancel,
+}
+
+/// Asks for what these events of one scope are about.
+///
+/// # Errors
+/// When the provider cannot be talked to at all, or the store fails.
+pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched> {
+    let scope = &asking.reading.scope;
+    let side = ProviderSide { store: asking.store, reading: asking.reading };
+    let mut fetched = Fetched { began_us: asking.client.timing().now_us(), ..Fetched::default() };
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let mut wanted = first_wanted(asking.store, scope, subjects).await?;
+    for _ in 0..LEVELS {
+        for ids in wanted.values_mut() {
+            ids.retain(|id| !seen.contains(id));
+        }
+        wanted.retain(|_, ids| !ids.is_empty());
+        if wanted.is_empty() {
+            break;
+        }
+        let mut level = BTreeSet::new();
+        for (name, ids) in &wanted {
+            level.extend(ask(asking, name, ids, &mut fetched).await?);
+            seen.extend(ids.iter().cloned());
+        }
+        side.learn(&level).await?;
+        wanted = next_wanted(asking, &level).await?;
+    }
+    let charges = charges_of_refunds(subjects, &seen, &fetched);
+    if let Some(stream) = stripe::stream_named("refunds").filter(|_| !charges.is_empty()) {
+        let answer =
+            fetch_of(asking.store, asking.client, scope, stream, ("charge", &charges), asking.cancel).await?;
+        fetched.unanswered.extend(answer.unanswered);
+        side.learn(&answer.found).await?;
+        seen.extend(answer.found);
+    }
+    seen.retain(|id| !fetched.unknown.contains(id));
+    conclude(asking, side, subjects, &seen, &mut fetched).await?;
+    Ok(fetched)
+}
+
+/// The objects that events name, and the disputes that are known of their payments: each may hold the status.
+async fn first_wanted(store: &Store, scope: &Scope, subjects: &[&Subject]) -> Result<Wanted> {
+    let mut wanted = Wanted::new();
+    let mut add = |id: &str| {
+        if let Some(stream) = stripe::stream_of_id(id) {
+            wanted.entry(stream).or_default().insert(id.to_owned());
+        }
+    };
+    let mut roots = BTreeSet::new();
+    for subject in subjects {
+        add(&subject.object_id);
+        for alias in &subject.aliases {
+            for id in [&alias.alias_id, &alias.root_id] {
+                if stripe::stream_of_id(id) == Some("charges") {
+                    add(id);
+                }
+            }
+        }
+        roots.insert(subject.root_id.clone());
+    }
+    for alias in store::aliases_of_roots(store, scope, &roots).await? {
+        if stripe::stream_of_id(&alias.alias_id) == Some("disputes") {
+            add(&alias.alias_id);
+        }
+    }
+    Ok(wanted)
+}
+
+async fn ask(
+    asking: Asking<'_>,
+    name: &str,
+    ids: &BTreeSet<String>,
+    fetched: &mut Fetched,
+) -> Result<BTreeSet<String>> {
+    let Some(stream) = stripe::stream_named(name) else { return Ok(BTreeSet::new()) };
+    let Asking { store, client, reading, cancel } = asking;
+    let answer = fetch_by_id(store, client, &reading.scope, stream, ids, cancel).await?;
+    fetched.unknown.extend(answer.unknown);
+    fetched.unanswered.extend(answer.unanswered);
+    Ok(answer.found)
+}
+
+/// What these records lead to on the way to a charge.
+async fn next_wanted(asking: Asking<'_>, ids: &BTreeSet<String>) -> Result<Wanted> {
+    let mut wanted = Wanted::new();
+    for record in store::records_by_id(asking.store, &asking.reading.scope, ids, None).await? {
+        for (stream, id) in stripe::references(&record.stream, &record.body) {
+            wanted.entry(stream).or_default().insert(id);
+        }
+        let facts = stripe::facts(asking.reading, &record.stream, &record.body).unwrap_or_default();
+        let leads_on: &[&str] = match record.stream.as_str() {
+            "checkout_sessions" => &["invoices", "payment_intents", "charges"],
+            "invoices" => &["payment_intents", "charges"],
+            _ => &["charges"],
+        };
+        for fact in facts {
+            let Fact::Alias(alias) = fact else { continue };
+            for id in [alias.alias_id, alias.root_id] {
+                if let Some(stream) = stripe::stream_of_id(&id).filter(|stream| leads_on.contains(stream)) {
+                    wanted.entry(stream).or_default().insert(id);
+                }
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Charges whose refunds are listed: an event announced a refund and did not say which.
+fn charges_of_refunds(subjects: &[&Subject], seen: &BTreeSet<String>, fetched: &Fetched) -> BTreeSet<String> {
+    let mut charges = BTreeSet::new();
+    for subject in subjects.iter().filter(|subject| subject.kind == Some(EffectKind::Refund)) {
+        if stripe::stream_of_id(&subject.object_id) == Some("refunds") {
+            continue;
+        }
+        let named = subject.aliases.iter().flat_map(|alias| [&alias.alias_id, &alias.root_id]);
+        let ids = named.chain([&subject.object_id, &subject.root_id]);
+        charges.extend(ids.filter(|id| stripe::stream_of_id(id) == Some("charges")).cloned());
+    }
+    charges.retain(|id| seen.contains(id) && !fetched.unknown.contains(id));
+    charges
+}
+
+/// What all of that says of each payment.
+async fn conclude(
+    asking: Asking<'_>,
+    side: ProviderSide<'_>,
+    subjects: &[&Subject],
+    seen: &BTreeSet<String>,
+    fetched: &mut Fetched,
+) -> Result<()> {
+    let named: BTreeSet<String> = subjects
+        .iter()
+        .flat_map(|subject| [subject.root_id.clone(), subject.object_id.clone()])
+        .chain(seen.iter().cloned())
+        .collect();
+    for (id, target) in store::resolve(asking.store, &asking.reading.scope, &named).await? {
+        fetched.roots.insert(id, target.root_id);
+    }
+    for fact in side.facts_of_records(seen).await? {
+        match fact {
+            Fact::ProviderEffect(effect) => {
+                fetched.effects.entry(effect.root_id.clone()).or_default().push(effect);
+            }
+            Fact::Note(note) if note.kind != NoteKind::NeedsReview => {
+                fetched.notes.insert(note.object_id.clone(), note);
+            }
+            _ => {}
+        }
+    }
+    let roots: BTreeSet<String> = named.iter().map(|id| fetched.root_of(id).to_owned()).collect();
+    for id in seen.iter().filter(|id| stripe::stream_of_id(id) == Some("charges")) {
+        let root = fetched.root_of(id).to_owned();
+        fetched.charges.entry(root).or_default().insert(id.clone());
+    }
+    let (facts, _) = side.whole_objects(&roots).await?;
+    for fact in facts {
+        let Fact::ProviderState(state) = fact else { continue };
+        let said = Said { status: state.status, at_us: state.at_us, refunded_minor: state.refunded_minor };
+        fetched
+            .states
+            .entry(state.root_id)
+            .and_modify(|known| {
+                if (said.status, said.at_us) > (known.status, known.at_us) {
+                    (known.status, known.at_us) = (said.status, said.at_us);
+                }
+                known.refunded_minor = known.refunded_minor.max(said.refunded_minor);
+            })
+            .or_insert(said);
+    }
+    Ok(())
+}

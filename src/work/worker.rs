@@ -1,0 +1,369 @@
+//! The worker's loop. Several workers, in one process or in many, may work side by side: claims and keys make that
+//! right.
+//!
+//! The one thing to get right: a batch whose transaction fails is tried again one event at a time, so that a bad
+//! event costs only itself.
+
+use super::book::{Booking, End, Item, book, failed};
+use super::decide::{Common, Plan, decide};
+use super::fetch::{Asking, Fetched, fetch};
+use super::read::{Meaning, Subject, read};
+use crate::config::{Accounts, LimitSettings, ProviderSettings, Settings};
+use crate::provider::stripe::{self, Reading};
+use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
+use crate::record::{EventKey, InboxStatus, Scope, Window};
+use crate::serve::Metrics;
+use crate::store::work::{self, Claimed, Ending, NextAttempts};
+use crate::store::{LOCK_ATTEMPTS, Store, is_busy, resolve, save_aliases};
+use anyhow::{Context, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often the inbox is looked at while nothing is due.
+const POLL: Duration = Duration::from_millis(500);
+/// Longest pause while the store cannot be reached.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A worker has no end, so its client has no budget.
+const NO_BUDGET: Duration = Duration::from_hours(24 * 365 * 100);
+/// What a claim may take to ask for, so that it is done before its events are due again.
+const ASKING_SECONDS: u32 = 4;
+
+/// Events by the status that they ended with; `received` are due again.
+pub type Tally = BTreeMap<&'static str, u64>;
+
+/// Applies the events of one store.
+#[derive(Debug)]
+pub struct Worker<'a> {
+    settings: &'a Settings,
+    store: Store,
+    clients: BTreeMap<String, (&'a ProviderSettings, Client)>,
+    timing: Timing,
+    cancel: Cancel,
+    metrics: Option<Arc<Metrics>>,
+    random: RandomState,
+}
+
+/// When an event is due again after 1, 2, 3, 4 and more attempts: `delay` grown fourfold with each, of which
+/// between half and all is waited. `jitter` is any random number.
+#[must_use]
+pub fn next_attempts(now_us: i64, delay: Duration, jitter: u64) -> NextAttempts {
+    [1, 4, 16, 64, 256].map(|factor| {
+        let permille = 500 + u32::try_from(jitter % 501).unwrap_or(0);
+        let wait = delay.saturating_mul(factor).saturating_mul(permille) / 1000;
+        now_us.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX))
+    })
+}
+
+impl<'a> Worker<'a> {
+    /// A worker on an open store. `timing` is its clock, `cancel` ends it after the batch at hand.
+    ///
+    /// # Errors
+    /// When the system's root certificates cannot be read.
+    pub fn new(settings: &'a Settings, store: Store, timing: Timing, cancel: Cancel) -> Result<Self> {
+        let limits = LimitSettings { run_budget: NO_BUDGET, ..settings.limits.clone() };
+        let mut clients = BTreeMap::new();
+        for provider in &settings.providers {
+            let client = Client::with_timing(provider, &limits, timing.clone(), Backoff::DEFAULT)?;
+            clients.insert(provider.name.clone(), (provider, client));
+        }
+        Ok(Self { settings, store, clients, timing, cancel, metrics: None, random: RandomState::new() })
+    }
+
+    /// The same worker, that counts into these.
+    #[must_use]
+    pub fn counting(mut self, metrics: Arc<Metrics>) -> Self {
+        self.metrics = Some(metrics);
+        self
+    }
+
+    /// Works until asked to end; with `drain` until nothing is due. A store that cannot be reached is waited for,
+    /// unless draining. `after` is given what each batch ended as.
+    ///
+    /// # Errors
+    /// When draining and the store fails.
+    pub async fn run(&self, drain: bool, mut after: impl AsyncFnMut(&[End])) -> Result<Tally> {
+        let mut tally = Tally::new();
+        let mut pause = POLL;
+        while !self.cancel.is_cancelled() {
+            let wait = match self.step().await {
+                Ok(Some(ends)) => {
+                    pause = POLL;
+                    for end in &ends {
+                        *tally.entry(end.status).or_default() += 1;
+                    }
+                    after(&ends).await;
+                    continue;
+                }
+                Ok(None) if drain => break,
+                Ok(None) => POLL,
+                Err(error) if drain => return Err(error),
+                Err(error) => {
+                    tracing::error!("working on the inbox: {error:#}");
+                    pause = (pause * 2).min(PAUSE_MAX);
+                    pause
+                }
+            };
+            tokio::select! {
+                () = self.timing.sleep(wait) => {}
+                () = self.cancel.cancelled() => {}
+            }
+        }
+        Ok(tally)
+    }
+
+    /// One batch: claims what is due and ends it. `None`: nothing was due.
+    ///
+    /// # Errors
+    /// When the store fails. What was claimed is then due again.
+    pub async fn step(&self) -> Result<Option<Vec<End>>> {
+        let claimed = self.claim().await?;
+        if claimed.is_empty() {
+            return Ok(None);
+        }
+        let items = self.plan(claimed).await?;
+        let ends = self.book(&items).await?;
+        for (item, end) in items.iter().zip(&ends) {
+            if let Some(end) = end {
+                self.tell(&item.claimed, end);
+            }
+        }
+        Ok(Some(ends.into_iter().flatten().collect()))
+    }
+
+    async fn claim(&self) -> Result<Vec<Claimed>> {
+        let mut attempt = 1;
+        loop {
+            match self.try_claim().await {
+                Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    async fn try_claim(&self) -> Result<Vec<Claimed>> {
+        let now_us = self.timing.now_us();
+        let next = next_attempts(now_us, self.settings.work.retry_delay, self.random.hash_one(now_us));
+        let mut tx = self.store.begin().await?;
+        let claimed = work::claim(&mut tx, &next, now_us, self.claim_count()).await?;
+        tx.commit().await.context("commit a claim")?;
+        Ok(claimed)
+    }
+
+    /// Where objects are asked for, no more than can be asked for before they are due again.
+    fn claim_count(&self) -> i64 {
+        let work = &self.settings.work;
+        if work.fetch.as_ref().is_some_and(BTreeSet::is_empty) {
+            return work.batch;
+        }
+        let rates = self.settings.providers.iter().map(|provider| provider.requests_per_second);
+        let askable = rates.min().map_or(i64::MAX, |rate| i64::from(rate.saturating_mul(ASKING_SECONDS)));
+        work.batch.min(askable.max(1))
+    }
+
+    /// What is to be done about each claimed event.
+    async fn plan(&self, claimed: Vec<Claimed>) -> Result<Vec<Item>> {
+        let now_us = self.timing.now_us();
+        let mut by_scope: BTreeMap<Scope, Vec<Claimed>> = BTreeMap::new();
+        for claimed in claimed {
+            by_scope.entry(claimed.key.scope.clone()).or_default().push(claimed);
+        }
+        let mut items = Vec::new();
+        for (scope, claimed) in by_scope {
+            match self.in_scope(&scope) {
+                Err(reason) => {
+                    items.extend(
+                        claimed.into_iter().map(|claimed| Item { claimed, plan: Plan::Ignore(reason) }),
+                    );
+                }
+                Ok((provider, client)) => {
+                    let basis = self.settings.report.basis;
+                    let always = Window { from_us: i64::MIN, until_us: i64::MAX };
+                    let reading =
+                        Reading { wanted: None, ..Reading::of(provider, scope, always, basis, now_us) };
+                    items.extend(self.plan_scope(client, &reading, claimed, now_us).await?);
+                }
+            }
+        }
+        Ok(items)
+    }
+
+    /// The provider of a scope, or why its events are not applied.
+    fn in_scope(&self, scope: &Scope) -> Result<(&ProviderSettings, &Client), &'static str> {
+        let Some((provider, client)) = self.clients.get(&*scope.provider) else {
+            let is_endpoint = self.settings.endpoints.iter().any(|endpoint| endpoint.name == *scope.provider);
+            return Err(if is_endpoint { "no_effects_for_this_provider" } else { "not_configured" });
+        };
+        let is_account = match &provider.accounts {
+            Accounts::All => true,
+            Accounts::Named(names) => names.iter().any(|name| *name == *scope.account),
+        };
+        if is_account && provider.mode == *scope.mode { Ok((provider, client)) } else { Err("wrong_scope") }
+    }
+
+    async fn plan_scope(
+        &self,
+        client: &Client,
+        reading: &Reading,
+        claimed: Vec<Claimed>,
+        now_us: i64,
+    ) -> Result<Vec<Item>> {
+        let meanings: Vec<Meaning> =
+            claimed.iter().map(|claimed| read(reading, self.settings.work.fetch.as_ref(), claimed)).collect();
+        let subjects: Vec<&Subject> = meanings
+            .iter()
+            .filter_map(
+                |meaning| if let Meaning::Concerns(subject) = meaning { Some(&**subject) } else { None },
+            )
+            .collect();
+        let aliases: Vec<_> = subjects.iter().flat_map(|subject| subject.aliases.iter().cloned()).collect();
+        if !aliases.is_empty() {
+            save_aliases(&self.store, &aliases).await?;
+        }
+        let asked: Vec<&Subject> = subjects.iter().copied().filter(|subject| subject.is_fetched).collect();
+        let asking = Asking { store: &self.store, client, reading, cancel: &self.cancel };
+        let fetched = if asked.is_empty() { Ok(Fetched::default()) } else { fetch(asking, &asked).await };
+        let own_roots: BTreeSet<String> = subjects
+            .iter()
+            .filter(|subject| !subject.is_fetched && !stripe::is_final_root(&subject.root_id))
+            .map(|subject| subject.root_id.clone())
+            .collect();
+        let roots = resolve(&self.store, &reading.scope, &own_roots).await?;
+        let common = Common { reading, now_us };
+        let mut items = Vec::with_capacity(claimed.len());
+        for (claimed, meaning) in claimed.into_iter().zip(meanings) {
+            let plan = match meaning {
+                Meaning::Ignored(reason) => Plan::Ignore(reason),
+                Meaning::Dead(error) => Plan::Bury(error),
+                Meaning::Concerns(subject) if !subject.is_fetched => {
+                    let root = roots.get(&subject.root_id).map_or(&subject.root_id, |target| &target.root_id);
+                    decide(common, &claimed.key, &claimed.replayed_for, &subject, root, None)
+                }
+                Meaning::Concerns(subject) => {
+                    let known = match &fetched {
+                        // An object that cannot be read must not hold up the others.
+                        Err(error) if is_shape(error) => fetch(asking, &[&subject]).await.map(Alone::Own),
+                        Err(error) => Err(anyhow::anyhow!("{error:#}")),
+                        Ok(fetched) => Ok(Alone::Shared(fetched)),
+                    };
+                    match known {
+                        Ok(known) => {
+                            let known = known.get();
+                            let root = known.root_of(&subject.root_id);
+                            decide(common, &claimed.key, &claimed.replayed_for, &subject, root, Some(known))
+                        }
+                        Err(error) if is_shape(&error) => Plan::Bury(short(&error)),
+                        Err(error) => Plan::Wait(short(&error)),
+                    }
+                }
+            };
+            items.push(Item { claimed, plan });
+        }
+        Ok(items)
+    }
+
+    async fn book(&self, items: &[Item]) -> Result<Vec<Option<End>>> {
+        let all: Vec<&Item> = items.iter().collect();
+        let error = match self.book_some(&all).await {
+            Ok(ends) => return Ok(ends),
+            Err(error) if !is_of_database(&error) || is_busy(&error) => return Err(error),
+            Err(error) => error,
+        };
+        tracing::warn!("a batch of {} events failed, each is tried alone: {error:#}", items.len());
+        let mut ends = Vec::with_capacity(items.len());
+        for item in items {
+            match self.book_some(&[item]).await {
+                Ok(alone) => ends.extend(alone),
+                Err(error) if !is_of_database(&error) || is_busy(&error) => return Err(error),
+                Err(error) => ends.push(Some(self.note_failure(item, &error).await?)),
+            }
+        }
+        Ok(ends)
+    }
+
+    async fn book_some(&self, items: &[&Item]) -> Result<Vec<Option<End>>> {
+        let mut attempt = 1;
+        loop {
+            match book(self.booking(), items).await {
+                Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    fn booking(&self) -> Booking<'_> {
+        let park_max = self.settings.work.park_max.as_micros();
+        Booking {
+            store: &self.store,
+            now_us: self.timing.now_us(),
+            attempts_max: self.settings.work.attempts_max,
+            park_max_us: i64::try_from(park_max).unwrap_or(i64::MAX),
+            has_outbox: self.settings.outbox.url.is_some(),
+        }
+    }
+
+    /// An event whose transaction fails even alone.
+    async fn note_failure(&self, item: &Item, error: &anyhow::Error) -> Result<End> {
+        let booking = self.booking();
+        let end = failed(booking, &item.claimed, &short(error));
+        let keys: [&EventKey; 1] = [&item.claimed.key];
+        let mut tx = self.store.begin_write().await?;
+        if end.is_dead() {
+            let ending = Ending { status: InboxStatus::Dead, error: &end.error, parked_for: "", due_us: 0 };
+            work::finish(&mut tx, &keys, ending, booking.now_us).await?;
+        } else {
+            work::fail(&mut tx, &keys, &end.error).await?;
+        }
+        tx.commit().await.context("note a failed event")?;
+        Ok(end)
+    }
+
+    fn tell(&self, claimed: &Claimed, end: &End) {
+        let event = &claimed.key.event_id;
+        if end.is_dead() {
+            tracing::error!(scope = %claimed.key.scope, event, "dead letter {event}: {}", end.error);
+        } else if !end.error.is_empty() {
+            tracing::info!(scope = %claimed.key.scope, event, status = end.status, "{event}: {}", end.error);
+        }
+        let Some(metrics) = &self.metrics else { return };
+        if end.status != InboxStatus::Received.as_str() {
+            metrics.ended(end.status);
+        }
+        if !matches!(end.status.parse(), Ok(InboxStatus::Received | InboxStatus::Parked)) {
+            metrics.completion.observe_us(self.timing.now_us().saturating_sub(claimed.received_at_us));
+        }
+    }
+}
+
+/// What was fetched for a whole batch, or for one event alone.
+enum Alone<'f> {
+    Shared(&'f Fetched),
+    Own(Fetched),
+}
+
+impl Alone<'_> {
+    fn get(&self) -> &Fetched {
+        match self {
+            Self::Shared(fetched) => fetched,
+            Self::Own(fetched) => fetched,
+        }
+    }
+}
+
+fn is_shape(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(FetchError::Shape { .. })))
+}
+
+/// Whether the database refused something, rather than could not be reached.
+fn is_of_database(error: &anyhow::Error) -> bool {
+    let is_refusal = |cause: &sqlx::Error| matches!(cause, sqlx::Error::Database(_));
+    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_refusal))
+}
+
+/// An error on one line that a table can hold.
+fn short(error: &anyhow::Error) -> String {
+    const CHARS_MAX: usize = 300;
+    let text = format!("{error:#}");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(CHARS_MAX).collect()
+}
