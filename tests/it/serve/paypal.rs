@@ -45,6 +45,7 @@ async fn only_paypal_is_asked_for_a_certificate_and_not_at_every_delivery() {
     let site = Site::new(Database::Sqlite);
     let (proxy, told) = refusing_proxy();
     let receiver = receiver(&site, &proxy);
+    receiver.wait_for("recon_store_up 1");
     let with_url = |url: &str| sample().without("PAYPAL-CERT-URL").header("PAYPAL-CERT-URL", url);
     let status = |sample: &Sample| receiver.deliver("paypal", sample).unwrap().status;
     for foreign in
