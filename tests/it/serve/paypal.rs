@@ -20,10 +20,11 @@ fn refusing_proxy() -> (String, Told<String>) {
             let Ok(mut stream) = stream else { return };
             let mut line = String::new();
             drop(BufReader::new(&stream).read_line(&mut line));
-            drop(stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"));
+            // Told before it is answered, so that whoever has an answer finds it.
             if tell.send(line).is_err() {
                 return;
             }
+            drop(stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"));
         }
     });
     (format!("http://{address}"), told)
