@@ -20,10 +20,11 @@ fn refusing_proxy() -> (String, Told<String>) {
             let Ok(mut stream) = stream else { return };
             let mut line = String::new();
             drop(BufReader::new(&stream).read_line(&mut line));
-            drop(stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"));
+            // Told before it is answered, so that whoever has an answer finds it.
             if tell.send(line).is_err() {
                 return;
             }
+            drop(stream.write_all(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n"));
         }
     });
     (format!("http://{address}"), told)
@@ -45,6 +46,7 @@ async fn only_paypal_is_asked_for_a_certificate_and_not_at_every_delivery() {
     let site = Site::new(Database::Sqlite);
     let (proxy, told) = refusing_proxy();
     let receiver = receiver(&site, &proxy);
+    receiver.wait_for("recon_store_up 1");
     let with_url = |url: &str| sample().without("PAYPAL-CERT-URL").header("PAYPAL-CERT-URL", url);
     let status = |sample: &Sample| receiver.deliver("paypal", sample).unwrap().status;
     for foreign in
