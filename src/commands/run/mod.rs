@@ -12,6 +12,7 @@ mod of_invoices;
 mod offline;
 mod reporting;
 mod unknown_ids;
+mod unread;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};
