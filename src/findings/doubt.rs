@@ -25,16 +25,16 @@ impl Judgement {
         self.findings.iter().any(|finding| rests_on_whole(finding, loose))
     }
 
-    /// Whether money would be booked: before that is planned, every name must be known under which the books may
-    /// have it already.
+    /// Whether money would be booked, or a row is said to be booked elsewhere: before that, every name must be known
+    /// under which the books may have it.
     #[must_use]
-    pub fn would_book(&self) -> bool {
-        self.findings.iter().any(books)
+    pub fn rests_on_names(&self) -> bool {
+        self.findings.iter().any(rests_on_names)
     }
 
-    /// Says of what would be booked that not every name of the payment could be had.
+    /// Says of such findings that not every name of the payment could be had.
     pub fn say_unnamed(&mut self) {
-        for finding in self.findings.iter_mut().filter(|finding| books(finding)) {
+        for finding in self.findings.iter_mut().filter(|finding| rests_on_names(finding)) {
             finding.note.push_str("; whether an invoice was paid with it was not asked, or not answered");
         }
     }
@@ -62,8 +62,9 @@ impl Judgement {
     }
 }
 
-fn books(finding: &Finding) -> bool {
-    finding.effect.is_some() && matches!(finding.action, Action::ReplayEvent | Action::ApplyEffect)
+fn rests_on_names(finding: &Finding) -> bool {
+    let books = matches!(finding.action, Action::ReplayEvent | Action::ApplyEffect);
+    finding.effect.is_some() && (books || finding.kind == Kind::MisattributedEffect)
 }
 
 fn rests_on_whole(finding: &Finding, loose: &BTreeSet<EffectKind>) -> bool {

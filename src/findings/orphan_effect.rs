@@ -3,7 +3,7 @@
 //! not know the object (cause `object_unknown`), or it knows the object and no such money moved (cause
 //! `effect_unknown`: a refund that failed, the released rest of an authorisation booked as a refund). What
 //! could not be asked for (offline, or without the permission) and stands in no list that was read is not
-//! judged: `counted.not_judged` in `summary.json` says how much that is.
+//! judged: `counted.not_judged` in `manifest.json` says how much that is.
 //!
 //! # Why it matters
 //! A balance that no money stands behind.

@@ -57,7 +57,7 @@ pub async fn fetch_invoices_of(
                 result.invoices.extend(invoices);
                 continue;
             }
-            Err(FetchError::NotFound { .. }) => "no_such_list",
+            Err(FetchError::NotFound { .. } | FetchError::Refused { .. }) => "no_such_list",
             Err(FetchError::Forbidden { .. }) => "no_permission",
             Err(FetchError::Locked { .. }) => "locked",
             Err(FetchError::Budget { .. }) => "budget",

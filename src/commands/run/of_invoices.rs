@@ -55,9 +55,10 @@ pub(super) fn doubtful(said: &mut Said, invoices: &[InvoiceParts]) -> Doubtful {
     let found =
         said.iter().filter(|(root, (group, judgement))| judgement.is_doubtful(&loose_kinds(root, group)));
     let mut roots: BTreeSet<String> = found.map(|(root, _)| root.clone()).collect();
-    let booking = said.iter().filter(|(root, (_, judgement))| is_by_intent(root) && judgement.would_book());
+    let unnamed =
+        said.iter().filter(|(root, (_, judgement))| is_by_intent(root) && judgement.rests_on_names());
     let by_name: BTreeSet<String> =
-        booking.map(|(root, _)| root.clone()).filter(|root| !roots.contains(root)).collect();
+        unnamed.map(|(root, _)| root.clone()).filter(|root| !roots.contains(root)).collect();
     roots.extend(by_name.iter().cloned());
     for invoice in invoices {
         if invoice.roots().any(|root| roots.contains(root)) {

@@ -66,8 +66,8 @@ async fn an_offline_run_that_has_read_nothing_accuses_nobody() {
     let accused = found(&stage);
     assert!(accused.iter().all(|row| row.starts_with("coverage_gap ")), "{accused:?}");
     assert_eq!(planned(&stage), 0);
-    let summary: serde_json::Value = serde_json::from_str(&stage.latest("summary.json")).unwrap();
-    assert!(summary["counted"]["not_judged"].as_u64().unwrap() > 10, "{}", summary["counted"]);
+    let manifest: serde_json::Value = serde_json::from_str(&stage.latest("manifest.json")).unwrap();
+    assert!(manifest["counted"]["not_judged"].as_u64().unwrap() > 10, "{}", manifest["counted"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
