@@ -73,12 +73,19 @@ pub async fn fetch_whole(
     read_invoices(side, client, &intents, &mut whole, cancel).await?;
     for ((filter, streams), owners) in [(OF_INTENT, intents), (OF_CHARGE, charges)] {
         let ids: BTreeSet<String> = owners.keys().cloned().collect();
+        let asked_for: BTreeSet<&String> = owners.values().collect();
         for name in streams {
             let stream = stripe::stream_named(name).with_context(|| format!("there is no stream {name}"))?;
             let answered = fetch_of(side.store, client, scope, stream, (filter, &ids), cancel).await?;
+            let unanswered = answered.unanswered.into_keys();
+            whole.unanswered.extend(unanswered.filter_map(|id| owners.get(&id).cloned()));
+            // A list that leaves out what is known of the payment is not all of it.
+            let of_payments =
+                aliases.iter().filter(|alias| owners.values().any(|root| *root == alias.root_id));
+            let known = of_payments.filter(|alias| stripe::stream_of_id(&alias.alias_id) == Some(name));
+            let left_out = known.filter(|alias| !answered.found.contains(&alias.alias_id));
+            whole.unanswered.extend(left_out.map(|alias| alias.root_id.clone()));
             whole.found.extend(answered.found);
-            let unanswered = answered.unanswered.into_iter().filter(|(_, cause)| *cause != "unaskable_id");
-            whole.unanswered.extend(unanswered.filter_map(|(id, _)| owners.get(&id).cloned()));
         }
     }
     side.learn(&whole.found).await?;

@@ -92,6 +92,12 @@ async fn invoices_of(client: &Client, scope: &Scope, intent: &str) -> Result<BTr
             Invoice::Id(id) | Invoice::Whole { id } => id,
         }));
         match last.filter(|_| page.has_more) {
+            Some(last) if last == after => {
+                return Err(FetchError::Shape {
+                    what: format!("list invoice_payments: GET {path}"),
+                    problem: "it says that there is more and shows the same again".to_owned(),
+                });
+            }
             Some(last) => after = last,
             None => return Ok(invoices),
         }
