@@ -57,6 +57,7 @@ pub(crate) fn find(
         parts.insert(row.object_id.clone());
     }
     let context = Context {
+        unread: recon::findings::Unread::NONE,
         window: generate::window(),
         pending_since_us: i64::MAX,
         has_event_leg: true,

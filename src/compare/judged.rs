@@ -5,7 +5,7 @@
 use super::tests::random_facts;
 use super::{Comparer, RootKey};
 use crate::config::CompareSettings;
-use crate::findings::{Context, Counted, Group, Intents, judge};
+use crate::findings::{Context, Counted, Group, Intents, Unread, judge};
 use crate::record::{EffectKind, Fact, LocalEffect, ProviderEvent, Scope, Window};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,7 @@ const CONTEXT: Context = Context {
     pending_since_us: 1_005,
     has_event_leg: true,
     provider_was_asked: true,
+    unread: Unread::NONE,
 };
 
 /// As the local rows come from `gather/local.rs`: a known id that is no anchor becomes the root.

@@ -2,7 +2,8 @@
 //! disputes; a row that names the payment may belong to one that was not seen.
 //!
 //! The one thing to get right: what stands on exact ids (rows of a refund on that refund) needs no more than
-//! that one record, and is found however little else is known.
+//! that one record, and is found however little else is known. Only what would book money needs every name of its
+//! payment: a row of another time may stand on an invoice that nothing in the window names.
 
 use super::{Action, Finding, Group, Judgement, Kind, Severity};
 use crate::record::EffectKind;
@@ -22,6 +23,20 @@ impl Judgement {
     #[must_use]
     pub fn is_doubtful(&self, loose: &BTreeSet<EffectKind>) -> bool {
         self.findings.iter().any(|finding| rests_on_whole(finding, loose))
+    }
+
+    /// Whether money would be booked, or a row is said to be booked elsewhere: before that, every name must be known
+    /// under which the books may have it.
+    #[must_use]
+    pub fn rests_on_names(&self) -> bool {
+        self.findings.iter().any(rests_on_names)
+    }
+
+    /// Says of such findings that not every name of the payment could be had.
+    pub fn say_unnamed(&mut self) {
+        for finding in self.findings.iter_mut().filter(|finding| rests_on_names(finding)) {
+            finding.note.push_str("; whether an invoice was paid with it was not asked, or not answered");
+        }
     }
 
     /// Takes back what was found of a payment that could not be asked for whole: what would have been corrected
@@ -45,6 +60,11 @@ impl Judgement {
             finding.note.push_str("; the payment was not asked for whole");
         }
     }
+}
+
+fn rests_on_names(finding: &Finding) -> bool {
+    let books = matches!(finding.action, Action::ReplayEvent | Action::ApplyEffect);
+    finding.effect.is_some() && (books || finding.kind == Kind::MisattributedEffect)
 }
 
 fn rests_on_whole(finding: &Finding, loose: &BTreeSet<EffectKind>) -> bool {

@@ -26,6 +26,22 @@ pub struct Context {
     pub has_event_leg: bool,
     /// Whether the provider was asked for the very ids of what it seems not to have; if not, notes say so.
     pub provider_was_asked: bool,
+    /// What nobody could read: its absence says nothing.
+    pub unread: Unread,
+}
+
+/// What was neither asked for nor read with its list: offline, or without the permission.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unread {
+    /// Kinds whose objects could not be read at all.
+    pub kinds: BTreeSet<EffectKind>,
+    /// Groups of which something that the books name could not be read.
+    pub roots: BTreeSet<String>,
+}
+
+impl Unread {
+    /// Nothing: all that the books name was read, or asked for.
+    pub const NONE: Self = Self { kinds: BTreeSet::new(), roots: BTreeSet::new() };
 }
 
 /// Money that is too young to judge: it explains a difference without being a finding.
@@ -76,6 +92,8 @@ pub struct Counted {
     pub missed_without_consequence: u64,
     /// Payments whose effects were applied in another order and still ended right.
     pub harmless_out_of_order: u64,
+    /// What the books have of objects that nobody could read: their absence was not judged.
+    pub not_judged: u64,
 }
 
 impl Counted {
@@ -84,6 +102,7 @@ impl Counted {
         self.in_flight += other.in_flight;
         self.missed_without_consequence += other.missed_without_consequence;
         self.harmless_out_of_order += other.harmless_out_of_order;
+        self.not_judged += other.not_judged;
     }
 }
 
@@ -188,7 +207,11 @@ fn judge_unit(context: &Context, unit: &Unit, judgement: &mut Judgement) -> bool
     }
     count_missed_without_consequence(context, unit, judgement);
     if !unit.has_provider() {
-        judgement.findings.extend(orphan_effect::orphan_effects(context, unit));
+        if context.unread.roots.contains(&unit.root_id) || context.unread.kinds.contains(&unit.kind) {
+            judgement.counted.not_judged += 1;
+        } else {
+            judgement.findings.extend(orphan_effect::orphan_effects(context, unit));
+        }
         return true;
     }
     let mixed = currency_mismatch::currency_mismatch(unit);
@@ -271,7 +294,9 @@ fn judge_states(context: &Context, scope: &Scope, root_id: &str, sides: &Sides, 
             continue;
         }
         let Some((expected, at_us)) = group.provider_status() else {
-            if group.provider_effects.is_empty() && units.is_empty() {
+            if context.unread.roots.contains(root_id) {
+                judgement.counted.not_judged += 1;
+            } else if group.provider_effects.is_empty() && units.is_empty() {
                 judgement.findings.push(needs_review::unknown_object(scope, root_id, state));
             }
             continue;

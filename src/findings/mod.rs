@@ -37,7 +37,7 @@ pub use duplicate_charge::Intents;
 pub use finding::{Action, Finding, Kind, Severity, Standing};
 pub use group::Group;
 pub use invoice::{join_purchase, restrain, share_out};
-pub use judge::{Context, Counted, InFlight, Judgement, from_note, judge};
+pub use judge::{Context, Counted, InFlight, Judgement, Unread, from_note, judge};
 pub use unit::{Announcement, Row, Unit};
 pub use unknown_event::unknown_event;
 pub use wrong_scope::{Stray, wrong_scope};

@@ -1,7 +1,9 @@
 //! # What it flags
 //! A local effect that the provider, asked for that very id on the right account, does not have: it does
 //! not know the object (cause `object_unknown`), or it knows the object and no such money moved (cause
-//! `effect_unknown`: a refund that failed, the released rest of an authorisation booked as a refund).
+//! `effect_unknown`: a refund that failed, the released rest of an authorisation booked as a refund). What
+//! could not be asked for (offline, or without the permission) and stands in no list that was read is not
+//! judged: `counted.not_judged` in `manifest.json` says how much that is.
 //!
 //! # Why it matters
 //! A balance that no money stands behind.

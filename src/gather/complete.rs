@@ -5,7 +5,7 @@
 
 use super::ProviderSide;
 use crate::provider::stripe;
-use crate::provider::{Cancel, Client, fetch_of};
+use crate::provider::{Cancel, Client, fetch_by_id, fetch_invoices_of, fetch_of};
 use crate::store;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,18 @@ pub struct Whole {
     pub found: BTreeSet<String>,
     /// Roots of which some list was not answered.
     pub unanswered: BTreeSet<String>,
+    /// Roots of which the provider will not say whether an invoice was paid with them: the key may not read
+    /// the list, or the API is older than it.
+    pub unnamed: BTreeSet<String>,
+}
+
+impl Whole {
+    /// Adds what became of more roots.
+    pub fn add(&mut self, other: Self) {
+        self.found.extend(other.found);
+        self.unanswered.extend(other.unanswered);
+        self.unnamed.extend(other.unnamed);
+    }
 }
 
 /// The lists that are asked for everything of a payment, by the field that names it.
@@ -25,9 +37,9 @@ const OF_INTENT: (&str, &[&str]) =
 /// The same for a charge that was made without an intent.
 const OF_CHARGE: (&str, &[&str]) = ("charge", &["refunds", "disputes"]);
 
-/// Reads every charge, refund and dispute of these payments, and their checkout sessions (rows may be booked on
-/// them), into the store with their aliases. A root that is
-/// neither paid by an intent nor by a charge has none.
+/// Reads every charge, refund and dispute of these payments, and their checkout sessions and invoices (rows may
+/// be booked on them), into the store with their aliases. A root that is neither paid by an intent nor by a
+/// charge has none. An invoice may turn out to be paid by more payments than these: they are not asked for here.
 ///
 /// # Errors
 /// When the provider cannot be talked to at all, or the store fails.
@@ -58,16 +70,56 @@ pub async fn fetch_whole(
     }
     charges.retain(|_, root| !with_intent.contains(root));
     let mut whole = Whole::default();
+    read_invoices(side, client, &intents, &mut whole, cancel).await?;
     for ((filter, streams), owners) in [(OF_INTENT, intents), (OF_CHARGE, charges)] {
         let ids: BTreeSet<String> = owners.keys().cloned().collect();
+        let asked_for: BTreeSet<&String> = owners.values().collect();
         for name in streams {
             let stream = stripe::stream_named(name).with_context(|| format!("there is no stream {name}"))?;
             let answered = fetch_of(side.store, client, scope, stream, (filter, &ids), cancel).await?;
+            let unanswered = answered.unanswered.into_keys();
+            whole.unanswered.extend(unanswered.filter_map(|id| owners.get(&id).cloned()));
+            // A list that leaves out what is known of the payment is not all of it.
+            let of_payments =
+                aliases.iter().filter(|alias| owners.values().any(|root| *root == alias.root_id));
+            let known = of_payments.filter(|alias| stripe::stream_of_id(&alias.alias_id) == Some(name));
+            let left_out = known.filter(|alias| !answered.found.contains(&alias.alias_id));
+            whole.unanswered.extend(left_out.map(|alias| alias.root_id.clone()));
             whole.found.extend(answered.found);
-            let unanswered = answered.unanswered.into_iter().filter(|(_, cause)| *cause != "unaskable_id");
-            whole.unanswered.extend(unanswered.filter_map(|(id, _)| owners.get(&id).cloned()));
         }
     }
     side.learn(&whole.found).await?;
     Ok(whole)
+}
+
+/// The invoices that the intents paid, or paid a part of: nothing else may name an invoice that was made before
+/// the window and booked outside of it.
+async fn read_invoices(
+    side: ProviderSide<'_>,
+    client: &Client,
+    intents: &BTreeMap<String, String>,
+    whole: &mut Whole,
+    cancel: &Cancel,
+) -> Result<()> {
+    let scope = &side.reading.scope;
+    let ids: BTreeSet<String> = intents.keys().cloned().collect();
+    let told = fetch_invoices_of(client, scope, &ids, cancel).await?;
+    for (intent, cause) in told.unanswered {
+        let Some(root) = intents.get(&intent) else { continue };
+        match cause {
+            "unaskable_id" => {}
+            "no_such_list" | "no_permission" => drop(whole.unnamed.insert(root.clone())),
+            _ => drop(whole.unanswered.insert(root.clone())),
+        }
+    }
+    let stream = stripe::stream_named("invoices").context("there is no stream invoices")?;
+    let answered = fetch_by_id(side.store, client, scope, stream, &told.invoices, cancel).await?;
+    whole.found.extend(answered.found);
+    if !answered.unanswered.is_empty() {
+        // Which of them it belongs to is not known any more.
+        let is_refused = answered.unanswered.values().all(|cause| *cause == "no_permission");
+        let roots = if is_refused { &mut whole.unnamed } else { &mut whole.unanswered };
+        roots.extend(intents.values().cloned());
+    }
+    Ok(())
 }

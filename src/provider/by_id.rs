@@ -23,7 +23,8 @@ pub struct ById {
     pub found: BTreeSet<String>,
     /// Asked for, on this account, and not known to the provider (or deleted there).
     pub unknown: BTreeSet<String>,
-    /// Not answered, with a short cause: `locked`, `budget`, `no_permission`, `interrupted`, `rate_limited`, `unaskable_id`.
+    /// Not answered, with a short cause: `locked`, `budget`, `no_permission`, `interrupted`, `rate_limited`, `unaskable_id`,
+    /// `other_object`, `not_found` (of a list), `no_progress`.
     /// Nothing may be concluded about these.
     pub unanswered: BTreeMap<String, &'static str>,
 }
@@ -158,10 +159,17 @@ async fn ask(
 ) -> (String, Result<Answer, FetchError>) {
     let found = match question {
         Question::Object => object(&client, &stream, &scope, &id).await,
-        Question::Of(filter) => of_object(&client, &stream, &scope, filter, &id).await.map(Answer::Found),
+        Question::Of(filter) => of_object(&client, &stream, &scope, filter, &id).await,
     };
-    let answer = match found {
-        Err(FetchError::NotFound { .. }) => Ok(Answer::Unknown),
+    let answer = match (found, question) {
+        (Err(FetchError::NotFound { .. }), Question::Object) => return (id, Ok(Answer::Unknown)),
+        // A list of what hangs on an object that the provider does not know proves nothing of what hangs on it.
+        (Err(FetchError::NotFound { .. }), Question::Of(_)) => {
+            return (id, Ok(Answer::Unanswered("not_found")));
+        }
+        (found, _) => found,
+    };
+    let answer = match answer {
         Err(FetchError::Locked { .. }) => Ok(Answer::Unanswered("locked")),
         Err(FetchError::Budget { .. }) => Ok(Answer::Unanswered("budget")),
         Err(FetchError::Forbidden { .. }) => Ok(Answer::Unanswered("no_permission")),
@@ -179,31 +187,39 @@ async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Re
         return Ok(Answer::Unknown);
     }
     match read_record(&body) {
+        // An answer about something else says nothing of what was asked for, and is not kept.
+        Ok(record) if record.id != id => Ok(Answer::Unanswered("other_object")),
         Ok(record) => Ok(Answer::Found(vec![stored(record)])),
         Err(problem) => Err(FetchError::Shape { what: format!("fetch {endpoint}: GET {path}"), problem }),
     }
 }
 
 /// The list of an object's charges, refunds or disputes, to its end: there are few, and none comes before
-/// others that the list has shown.
+/// others that the list has shown. A page that says that there is more and shows nothing new is no answer.
 async fn of_object(
     client: &Client,
     stream: &Stream,
     scope: &Scope,
     filter: &str,
     id: &str,
-) -> Result<Vec<PageRecord>, FetchError> {
+) -> Result<Answer, FetchError> {
     let mut found: Vec<PageRecord> = Vec::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     loop {
         let path = of_object_path(stream, filter, id, found.last().map(|record| record.record_id.as_str()));
         let body = client.get(stream.name, &path, &scope.account).await?;
         let shape =
             |problem| FetchError::Shape { what: format!("list {}: GET {path}", stream.name), problem };
         let (records, has_more) = read_page(&body).map_err(shape)?;
-        let is_over = records.is_empty() || !has_more;
+        let known = seen.len();
+        seen.extend(records.iter().map(|record| record.id.clone()));
+        let is_stuck = seen.len() == known;
         found.extend(records.into_iter().map(stored));
-        if is_over {
-            return Ok(found);
+        if !has_more {
+            return Ok(Answer::Found(found));
+        }
+        if is_stuck {
+            return Ok(Answer::Unanswered("no_progress"));
         }
     }
 }

@@ -2,7 +2,7 @@
 //! SQL read. The one thing to get right: a group holds what the comparison promises to load (see
 //! `Group`), and nothing else.
 
-use recon::findings::{Context, Finding, Group, Intents, Judgement, Kind, judge, unknown_event};
+use recon::findings::{Context, Finding, Group, Intents, Judgement, Kind, Unread, judge, unknown_event};
 use recon::record::{
     EffectKind, InboxEvent, LocalEffect, LocalState, Note, ProviderEffect, ProviderEvent, ProviderState,
     Scope, Status, Window,
@@ -11,8 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub const WINDOW: Window = Window { from_us: 1_000, until_us: 2_000 };
 
-pub const CONTEXT: Context =
-    Context { window: WINDOW, pending_since_us: i64::MAX, has_event_leg: true, provider_was_asked: true };
+pub const CONTEXT: Context = Context {
+    window: WINDOW,
+    pending_since_us: i64::MAX,
+    has_event_leg: true,
+    provider_was_asked: true,
+    unread: Unread::NONE,
+};
 
 /// Facts as they are gathered: object ids may be any alias.
 #[derive(Clone, Debug, Default)]

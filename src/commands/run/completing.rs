@@ -4,11 +4,25 @@
 
 use super::Job;
 use super::gathering::Gathered;
+use super::of_invoices::Doubtful;
 use crate::findings::Group;
-use crate::gather::{Sides, fetch_whole};
+use crate::gather::{Sides, Whole, fetch_whole};
+use crate::record::InvoiceParts;
 use crate::store;
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// How often what was read may name more payments of an invoice.
+const ROUNDS_MAX: usize = 3;
+
+/// What is known of the payments that were in doubt.
+#[derive(Debug, Default)]
+pub(super) struct Completed {
+    /// Roots that are known whole.
+    pub(super) whole: BTreeSet<String>,
+    /// Roots of which the provider would not say whether an invoice was paid with them.
+    pub(super) unnamed: BTreeSet<String>,
+}
 
 /// How many payments may still be asked for in this run.
 #[derive(Debug)]
@@ -28,25 +42,41 @@ impl Completing {
         job: &Job<'_>,
         gathered: &Gathered,
         sides: &Sides<'_>,
-        doubtful: &BTreeMap<String, Group>,
-    ) -> Result<BTreeSet<String>> {
-        if doubtful.is_empty() {
-            return Ok(BTreeSet::new());
+        doubtful: &Doubtful,
+    ) -> Result<Completed> {
+        let Doubtful { groups, by_name } = doubtful;
+        if groups.is_empty() {
+            return Ok(Completed::default());
         }
         let scope = &sides.provider.reading.scope;
         let Some(client) = gathered.clients.get(&*scope.provider) else {
-            let roots = doubtful.keys().cloned().collect();
+            let roots = groups.keys().cloned().collect();
             let mut asked = store::asked_whole(job.store, scope, &roots).await?;
             asked.retain(|root, asked_at_us| {
-                doubtful.get(root).and_then(last_local_us).is_none_or(|last_us| last_us <= *asked_at_us)
+                groups.get(root).and_then(last_local_us).is_none_or(|last_us| last_us <= *asked_at_us)
             });
-            return Ok(asked.into_keys().collect());
+            return Ok(Completed { whole: asked.into_keys().collect(), unnamed: BTreeSet::new() });
         };
-        let roots: BTreeSet<String> = doubtful.keys().take(self.left).cloned().collect();
-        self.left -= roots.len();
-        let answered = fetch_whole(sides.provider, client, &roots, &job.request.cancel).await?;
-        let mut is_whole: BTreeMap<String, bool> = doubtful
+        let first = groups.keys().filter(|root| !by_name.contains(*root));
+        let mut next: BTreeSet<String> = first.chain(by_name).take(self.left).cloned().collect();
+        let mut roots = BTreeSet::new();
+        let mut answered = Whole::default();
+        for _ in 0..ROUNDS_MAX {
+            self.left -= next.len();
+            answered.add(fetch_whole(sides.provider, client, &next, &job.request.cancel).await?);
+            roots.append(&mut next);
+            // An invoice that was just heard of may have been paid with more payments.
+            let invoices = sides.provider.invoices_of(&roots).await?;
+            let all = invoices.iter().flat_map(InvoiceParts::roots);
+            next = all.filter(|root| !roots.contains(*root)).cloned().collect();
+            next = next.into_iter().take(self.left).collect();
+            if next.is_empty() {
+                break;
+            }
+        }
+        let mut is_whole: BTreeMap<String, bool> = groups
             .keys()
+            .chain(&roots)
             .map(|root| (root.clone(), roots.contains(root) && !answered.unanswered.contains(root)))
             .collect();
         // What was read may have said that a payment is another one.
@@ -55,12 +85,13 @@ impl Completing {
             is_whole.insert(target.root_id, is_asked);
         }
         store::save_asked(job.store, scope, &is_whole, job.request.now_us).await?;
-        Ok(is_whole.into_iter().filter_map(|(root, is_whole)| is_whole.then_some(root)).collect())
+        let whole = is_whole.into_iter().filter_map(|(root, is_whole)| is_whole.then_some(root)).collect();
+        Ok(Completed { whole, unnamed: answered.unnamed })
     }
 }
 
 /// When the books last said something of a payment, Unix µs.
-fn last_local_us(group: &Group) -> Option<i64> {
+pub(super) fn last_local_us(group: &Group) -> Option<i64> {
     let rows = group.local_effects.iter().map(|row| row.applied_at_us);
     rows.chain(group.local_states.iter().map(|state| state.updated_at_us)).max()
 }

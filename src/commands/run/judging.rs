@@ -3,11 +3,12 @@
 use super::Job;
 use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
-use super::of_invoices::{Said, doubtful, judge_all, with_payments};
+use super::of_invoices::{Said, doubtful, is_by_intent, judge_all, with_payments};
+use super::unread::unread;
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
-    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, conflicting_events, coverage_gaps,
-    from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
+    Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, Unread, conflicting_events,
+    coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
@@ -186,15 +187,19 @@ async fn judge_batch(
         invoices = with_payments(&sides, &mut roots).await?;
         groups = sides.load(&roots).await?;
     }
-    let context = context(job, gathered, reading, was_asked != Asked::NotAll);
+    let context = Context {
+        unread: unread(job, gathered, reading, &groups).await?,
+        ..context(job, gathered, reading, was_asked != Asked::NotAll)
+    };
     let mut said = judge_all(&context, &reading.scope, groups, &invoices);
     let doubtful = doubtful(&mut said, &invoices);
-    let whole = completing.whole(job, gathered, &sides, &doubtful).await?;
+    let completed = completing.whole(job, gathered, &sides, &doubtful).await?;
     // What was read may have said that a payment is another one.
-    let doubtful: BTreeSet<String> = doubtful.into_keys().collect();
+    let doubtful: BTreeSet<String> = doubtful.groups.into_keys().collect();
     let moved = store::resolve(job.store, &reading.scope, &doubtful).await?;
     let root_of = |root: &String| moved.get(root).map_or(root, |target| &target.root_id).clone();
-    let mut whole: BTreeSet<String> = whole.iter().map(root_of).collect();
+    let mut whole: BTreeSet<String> = completed.whole.iter().map(root_of).collect();
+    let unnamed: BTreeSet<String> = completed.unnamed.iter().map(root_of).collect();
     let mut again: BTreeSet<String> = doubtful.iter().map(root_of).collect();
     let of_again = with_payments(&sides, &mut again).await?;
     // An invoice is whole where all of its payments are.
@@ -208,6 +213,9 @@ async fn judge_batch(
     {
         if !whole.contains(&root_id) {
             judgement.doubt(&loose_kinds(&root_id, &group));
+        }
+        if is_by_intent(&root_id) && (!whole.contains(&root_id) || unnamed.contains(&root_id)) {
+            judgement.say_unnamed();
         }
         said.insert(root_id, (group, judgement));
     }
@@ -223,6 +231,7 @@ fn context(job: &Job<'_>, gathered: &Gathered, reading: &Reading, provider_was_a
         pending_since_us: job.request.now_us - grace_us,
         has_event_leg: gathered.inbox.is_some() && !gathered.event_ranges(&reading.scope).is_empty(),
         provider_was_asked: provider_was_asked && !gathered.lacks_permission(&reading.scope, None),
+        unread: Unread::NONE,
     }
 }
 

@@ -13,6 +13,7 @@ mod offline;
 mod planning;
 mod reporting;
 mod unknown_ids;
+mod unread;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};

@@ -2,6 +2,7 @@
 
 use crate::findings::{Context, Group, Judgement, join_purchase, judge, loose_kinds, restrain, share_out};
 use crate::gather::Sides;
+use crate::provider::stripe;
 use crate::record::{InvoiceParts, Scope};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,18 +41,37 @@ pub(super) fn judge_all(
         .collect()
 }
 
+/// Groups of which more than was seen may change what was found.
+#[derive(Debug, Default)]
+pub(super) struct Doubtful {
+    pub(super) groups: BTreeMap<String, Group>,
+    /// Those of them of which only the names are in doubt: they are asked for last.
+    pub(super) by_name: BTreeSet<String>,
+}
+
 /// Takes out the groups of which more than was seen may change what was found, with all that share an invoice
 /// with them.
-pub(super) fn doubtful(said: &mut Said, invoices: &[InvoiceParts]) -> BTreeMap<String, Group> {
+pub(super) fn doubtful(said: &mut Said, invoices: &[InvoiceParts]) -> Doubtful {
     let found =
         said.iter().filter(|(root, (group, judgement))| judgement.is_doubtful(&loose_kinds(root, group)));
     let mut roots: BTreeSet<String> = found.map(|(root, _)| root.clone()).collect();
+    let unnamed =
+        said.iter().filter(|(root, (_, judgement))| is_by_intent(root) && judgement.rests_on_names());
+    let by_name: BTreeSet<String> =
+        unnamed.map(|(root, _)| root.clone()).filter(|root| !roots.contains(root)).collect();
+    roots.extend(by_name.iter().cloned());
     for invoice in invoices {
         if invoice.roots().any(|root| roots.contains(root)) {
             roots.extend(invoice.roots().cloned());
         }
     }
-    said.extract_if(.., |root, _| roots.contains(root)).map(|(root, (group, _))| (root, group)).collect()
+    let groups = said.extract_if(.., |root, _| roots.contains(root));
+    Doubtful { groups: groups.map(|(root, (group, _))| (root, group)).collect(), by_name }
+}
+
+/// Whether an invoice may have been paid with it, as one of several payments.
+pub(super) fn is_by_intent(root_id: &str) -> bool {
+    stripe::stream_of_id(root_id) == Some("payment_intents")
 }
 
 fn judgements(

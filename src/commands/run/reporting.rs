@@ -153,6 +153,7 @@ fn counted(judged: &Judged) -> BTreeMap<String, u64> {
         ("in_flight", counted.in_flight),
         ("missed_without_consequence", counted.missed_without_consequence),
         ("harmless_out_of_order", counted.harmless_out_of_order),
+        ("not_judged", counted.not_judged),
         ("provider_events", counts.provider_events),
         ("provider_effects", counts.provider_effects),
         ("inbox_events", counts.inbox_events),

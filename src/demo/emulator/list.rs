@@ -86,6 +86,11 @@ impl Table {
         Some(self.rows.remove(at))
     }
 
+    /// All rows, newest first.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
     /// A row by id.
     pub fn get(&self, id: &str) -> Option<&Row> {
         self.position(id).map(|at| &self.rows[at])

@@ -5,6 +5,7 @@
 //! `now` are not listed.
 
 mod chaos;
+mod invoice_payments;
 mod list;
 mod reply;
 mod serve;

@@ -125,6 +125,7 @@ async fn answer(
 enum Target {
     List(Stream),
     One(Stream, String),
+    InvoicePayments,
     Endpoints,
     Unknown,
 }
@@ -133,6 +134,9 @@ fn route(path: &str) -> (String, Target) {
     let path = path.strip_prefix("/v1/").unwrap_or("");
     if path == "webhook_endpoints" {
         return (path.to_owned(), Target::Endpoints);
+    }
+    if path == "invoice_payments" {
+        return (path.to_owned(), Target::InvoicePayments);
     }
     for stream in Stream::ALL {
         let Some(rest) = path.strip_prefix(stream.path()) else { continue };
@@ -211,6 +215,12 @@ fn look_up(
         }
         Target::List(stream) => list_page(account, faults, *stream, pairs),
         Target::One(stream, id) => one(account, *stream, id, pairs),
+        // A key may read them where it may read invoices.
+        Target::InvoicePayments if faults.forbidden.contains(&Stream::Invoices) => Err(no_permission()),
+        Target::InvoicePayments => {
+            let invoices = account.tables.get(&Stream::Invoices).map_or(&[][..], list::Table::rows);
+            super::invoice_payments::list(invoices, pairs)
+        }
         Target::Endpoints => endpoints(&faults.endpoints),
         Target::Unknown => Err(ApiError {
             status: 404,

@@ -69,6 +69,7 @@ fn found(input: &Input) -> String {
         ("in_flight", counted.in_flight),
         ("missed_without_consequence", counted.missed_without_consequence),
         ("harmless_out_of_order", counted.harmless_out_of_order),
+        ("not_judged", counted.not_judged),
     ];
     lines.extend(counts);
     lines.extend(

@@ -2,7 +2,7 @@
 
 use super::server::{Fault, in_order, row};
 use super::*;
-use recon::provider::{FetchError, fetch_by_id, hint_of};
+use recon::provider::{FetchError, fetch_by_id, fetch_of, hint_of};
 use recon::record::{NoteKind, Scope};
 
 fn rows(count: i64, newest: i64) -> Vec<Row> {
@@ -206,6 +206,46 @@ async fn c31_still_locked_is_said_and_concludes_nothing() {
     assert_eq!(by_id.unanswered, BTreeMap::from([("pi_1".to_owned(), "locked")]));
     assert_eq!(server.asked().len(), 4, "as many attempts as allowed, no more");
     assert!(bench.stored().await.is_empty());
+}
+
+/// What hangs on an object is known only by a list that was answered to its end.
+#[tokio::test]
+async fn an_answer_that_proves_nothing_is_no_answer() {
+    async fn asked(
+        fault: impl Fn() -> Fault + Send + 'static,
+    ) -> (BTreeMap<String, &'static str>, usize, usize) {
+        let server = Server::scripted(vec![row("re_1", 5)], move |_, _| Some(fault())).await;
+        let bench = Bench::new(&server.url).await;
+        let scope = bench.settings.scope("");
+        let ids = BTreeSet::from(["pi_1".to_owned()]);
+        let of = ("payment_intent", &ids);
+        let never = Cancel::never();
+        let list = fetch_of(&bench.store, &bench.client, &scope, &THINGS, of, &never).await.unwrap();
+        assert!(list.unknown.is_empty(), "{list:?}");
+        (list.unanswered, server.asked().len(), bench.stored().await.len())
+    }
+    let unanswered = |cause| BTreeMap::from([("pi_1".to_owned(), cause)]);
+    let page = || {
+        Fault::Status(200, vec![], format!(r#"{{"data":[{}],"has_more":true}}"#, body_of(&row("re_1", 5))))
+    };
+    assert_eq!(asked(page).await, (unanswered("no_progress"), 2, 0), "the same page for ever");
+    assert_eq!(asked(|| Fault::Empty { has_more: true }).await, (unanswered("no_progress"), 1, 0));
+    assert_eq!(asked(|| Fault::error(404, "resource_missing", "id")).await.0, unanswered("not_found"));
+    assert_eq!(asked(|| Fault::error(403, "", "")).await.0, unanswered("no_permission"));
+    assert!(asked(|| Fault::Empty { has_more: false }).await.0.is_empty(), "an empty list is an answer");
+}
+
+#[tokio::test]
+async fn an_answer_about_another_object_is_no_answer() {
+    let other = || Fault::Status(200, vec![], body_of(&row("re_other", 5)));
+    let server = Server::scripted(vec![], move |_, _| Some(other())).await;
+    let bench = Bench::new(&server.url).await;
+    let scope = bench.settings.scope("");
+    let ids = BTreeSet::from(["re_1".to_owned()]);
+    let never = Cancel::never();
+    let by_id = fetch_by_id(&bench.store, &bench.client, &scope, &THINGS, &ids, &never).await.unwrap();
+    assert_eq!(by_id.unanswered, BTreeMap::from([("re_1".to_owned(), "other_object")]));
+    assert!(by_id.found.is_empty() && bench.stored().await.is_empty(), "{by_id:?}");
 }
 
 #[tokio::test]

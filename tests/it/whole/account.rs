@@ -146,16 +146,25 @@ impl Account {
     }
 
     pub fn invoice(&mut self, paid: &Paid, at_s: i64) -> String {
+        self.invoice_of(std::slice::from_ref(paid), at_s)
+    }
+
+    /// An invoice that these payments paid.
+    pub fn invoice_of(&mut self, parts: &[Paid], at_s: i64) -> String {
         let id = self.id("in");
-        let payment = json!({
-            "id": format!("inpay_of_{id}"), "object": "invoice_payment", "amount_paid": paid.amount_minor,
-            "status": "paid", "is_default": true,
-            "payment": {"type": "payment_intent", "payment_intent": paid.intent},
-        });
+        let total_minor: i64 = parts.iter().map(|paid| paid.amount_minor).sum();
+        let payment = |paid: &Paid| {
+            json!({
+                "id": format!("inpay_of_{}_{id}", paid.intent), "object": "invoice_payment", "amount_paid": paid.amount_minor,
+                "status": "paid", "is_default": paid.intent == parts[0].intent,
+                "payment": {"type": "payment_intent", "payment_intent": paid.intent},
+            })
+        };
+        let payments: Vec<Value> = parts.iter().map(payment).collect();
         let invoice = json!({
-            "id": id, "object": "invoice", "amount_due": paid.amount_minor, "amount_paid": paid.amount_minor,
+            "id": id, "object": "invoice", "amount_due": total_minor, "amount_paid": total_minor,
             "amount_overpaid": 0, "created": at_s, "currency": "usd", "customer": null, "livemode": true,
-            "status": "paid", "payments": {"object": "list", "has_more": false, "data": [payment]},
+            "status": "paid", "payments": {"object": "list", "has_more": false, "data": payments},
         });
         self.add(Stream::Invoices, invoice)
     }
@@ -195,13 +204,18 @@ impl Account {
 
     /// A stage with a small healthy month, this account's objects and its books.
     pub async fn stage(&self, seed: u64) -> Stage {
+        self.stage_with(seed, Faults::default()).await
+    }
+
+    /// The same, and what goes wrong at the provider.
+    pub async fn stage_with(&self, seed: u64, faults: Faults) -> Stage {
         let changes = self.objects.iter().map(|(id, (stream, object))| {
             let created_s = object["created"].as_i64().unwrap();
             let body = object.to_string().into();
             let record = Record { id: id.clone(), created_s, sequence: 0, body, includable: None };
             (*stream, 0, Change::Insert(record))
         });
-        let faults = Faults { changes: changes.collect(), ..Faults::default() };
+        let faults = Faults { changes: changes.collect(), ..faults };
         let stage = Stage::new(seed, 20, &Mix(Vec::new()), faults).await;
         let store = stage.store().await;
         for (number, entry) in self.entries.iter().enumerate() {

@@ -2,6 +2,7 @@
 
 mod account;
 mod cuts;
+mod names;
 
 use crate::stage::{Ended, Stage};
 use account::{Account, DAY_S, NOW_S, Paid};
