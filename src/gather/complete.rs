@@ -80,8 +80,7 @@ pub async fn fetch_whole(
             let unanswered = answered.unanswered.into_keys();
             whole.unanswered.extend(unanswered.filter_map(|id| owners.get(&id).cloned()));
             // A list that leaves out what is known of the payment is not all of it.
-            let of_payments =
-                aliases.iter().filter(|alias| owners.values().any(|root| *root == alias.root_id));
+            let of_payments = aliases.iter().filter(|alias| asked_for.contains(&alias.root_id));
             let known = of_payments.filter(|alias| stripe::stream_of_id(&alias.alias_id) == Some(name));
             let left_out = known.filter(|alias| !answered.found.contains(&alias.alias_id));
             whole.unanswered.extend(left_out.map(|alias| alias.root_id.clone()));
