@@ -37,7 +37,7 @@ fn charge_of(event: &recon::demo::world::Event) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c06_an_effect_that_fails_leaves_no_key_and_holds_nobody_up() {
-    let shop = Shop::new(21, 200, OWN.replace("7", "50").as_str()).await;
+    let shop = Shop::new(21, 200, OWN.replace('7', "50").as_str()).await;
     let bad =
         shop.event(shop.payment_with(&["charge.succeeded", "payment_intent.succeeded"]), "charge.succeeded");
     let charge = charge_of(bad);
@@ -225,7 +225,7 @@ async fn c64_a_late_event_undoes_no_manual_change() {
             shop.now_us()
         );
         shop.execute(&sql).await;
-        shop.pass(Duration::from_secs(60));
+        shop.pass(Duration::from_mins(1));
         shop.receive(shop.events_of(payment)).await;
         shop.drain().await;
         shop.pass(LATER);
