@@ -5,7 +5,7 @@
 
 use super::ProviderSide;
 use crate::provider::stripe;
-use crate::provider::{Cancel, Client, fetch_by_id, fetch_invoices_of, fetch_of};
+use crate::provider::{ById, Cancel, Client, fetch_by_id, fetch_invoices_of, fetch_of};
 use crate::store;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -113,12 +113,26 @@ async fn read_invoices(
     }
     let stream = stripe::stream_named("invoices").context("there is no stream invoices")?;
     let answered = fetch_by_id(side.store, client, scope, stream, &told.invoices, cancel).await?;
+    take_of_any(answered, intents, whole);
+    // The session that began a subscription names neither the intent nor its charge.
+    let records = store::records_by_id(side.store, scope, &told.invoices, None).await?;
+    let subscriptions =
+        records.iter().filter_map(|record| stripe::subscription_of_invoice(&record.body)).collect();
+    let sessions =
+        stripe::stream_named("checkout_sessions").context("there is no stream checkout_sessions")?;
+    let of = ("subscription", &subscriptions);
+    let answered = fetch_of(side.store, client, scope, sessions, of, cancel).await?;
+    take_of_any(answered, intents, whole);
+    Ok(())
+}
+
+/// What was read of any of these payments. Where something was not answered, which of them it belongs to is not
+/// known any more.
+fn take_of_any(answered: ById, intents: &BTreeMap<String, String>, whole: &mut Whole) {
     whole.found.extend(answered.found);
     if !answered.unanswered.is_empty() {
-        // Which of them it belongs to is not known any more.
         let is_refused = answered.unanswered.values().all(|cause| *cause == "no_permission");
         let roots = if is_refused { &mut whole.unnamed } else { &mut whole.unanswered };
         roots.extend(intents.values().cloned());
     }
-    Ok(())
 }

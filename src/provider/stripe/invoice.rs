@@ -180,6 +180,20 @@ pub(super) fn references(wire: &wire::Invoice<'_>) -> Vec<(&'static str, String)
     payment.map(|payment| (payment.stream, payment.id.into_owned())).into_iter().collect()
 }
 
+/// The subscription that an invoice bills: `parent.subscription_details.subscription` since 2025, `subscription`
+/// before; `None` where it bills none.
+#[must_use]
+pub fn subscription_of_invoice(body: &[u8]) -> Option<String> {
+    const PLACES: [&str; 4] = [
+        "parent.subscription_details.subscription",
+        "parent.subscription_details.subscription.id",
+        "subscription",
+        "subscription.id",
+    ];
+    let json = str::from_utf8(body).ok()?;
+    PLACES.into_iter().find_map(|path| wire::at_path(json, path))
+}
+
 /// Two payments that each paid the same invoice, and more money than was due: the customer may
 /// have paid twice.
 fn overpaid(issues: &mut Issues, wire: &wire::Invoice<'_>) {

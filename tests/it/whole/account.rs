@@ -164,6 +164,7 @@ impl Account {
         let invoice = json!({
             "id": id, "object": "invoice", "amount_due": total_minor, "amount_paid": total_minor,
             "amount_overpaid": 0, "created": at_s, "currency": "usd", "customer": null, "livemode": true,
+            "parent": {"type": "subscription_details", "subscription_details": {"subscription": format!("sub_of_{id}")}},
             "status": "paid", "payments": {"object": "list", "has_more": false, "data": payments},
         });
         self.add(Stream::Invoices, invoice)
@@ -176,7 +177,8 @@ impl Account {
         let session = json!({
             "id": id, "object": "checkout.session", "amount_total": paid.amount_minor, "currency": "usd",
             "created": at_s, "payment_intent": intent, "invoice": invoice, "payment_status": "paid",
-            "status": "complete", "mode": "payment", "livemode": true, "customer": null,
+            "status": "complete", "mode": if invoice.is_some() { "subscription" } else { "payment" },
+            "subscription": invoice.map(|invoice| format!("sub_of_{invoice}")), "livemode": true, "customer": null,
         });
         self.add(Stream::CheckoutSessions, session)
     }

@@ -45,6 +45,20 @@ async fn a_payment_that_is_booked_on_an_old_invoice_late_is_not_booked_again() {
     check("booked late", &account, &[]).await;
 }
 
+/// The same on the checkout session that began the payment, or its subscription; no event says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_payment_that_is_booked_on_an_old_session_late_is_not_booked_again() {
+    for is_subscription in [false, true] {
+        let mut account = Account::default();
+        let paid = account.pay(600, INSIDE_S);
+        let invoice = is_subscription.then(|| account.invoice(&paid, BEFORE_S));
+        let session = account.session(&paid, invoice.as_deref(), BEFORE_S);
+        account.book("credit", &session, 600, AFTER_S + DAY_S, "");
+        let stage = check(if is_subscription { "subscription" } else { "payment" }, &account, &[]).await;
+        assert_eq!(planned(&stage), 0);
+    }
+}
+
 /// Where the provider will not say, what would be booked says so, and is no question of its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_booked_without_knowing_its_invoice_says_so() {
