@@ -211,11 +211,11 @@ async fn a_status_that_came_right_or_cannot_step_is_left_alone() {
     books.state("pi_1", Status::Refunded, 1, "worker").await;
     books.state("pi_2", Status::DisputeLost, 1, "worker").await;
     let rows = books.plan(RUN_ID, &[stale("pi_1", Status::Refunded), stale("pi_2", Status::Paid)]).await;
-    let before = books.text("select group_concat(status || updated_at_us) from object_state").await;
+    let before = books.text("select min(status || updated_at_us) || max(status || updated_at_us) || count(*) from object_state").await;
     assert_eq!(set_state(&books, &rows[1..], Status::Paid).await, RowOutcome::StateMoved);
     books.execute("update object_state set refunded_minor = 9").await;
     assert_eq!(set_state(&books, &rows[..1], Status::Refunded).await, RowOutcome::StateMoved);
-    assert_eq!(books.text("select group_concat(status || updated_at_us) from object_state").await, before);
+    assert_eq!(books.text("select min(status || updated_at_us) || max(status || updated_at_us) || count(*) from object_state").await, before);
 }
 
 #[tokio::test]
