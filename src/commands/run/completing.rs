@@ -64,6 +64,7 @@ impl Completing {
         for _ in 0..ROUNDS_MAX {
             self.left -= next.len();
             answered.add(fetch_whole(sides.provider, client, &next, &job.request.cancel).await?);
+            job.stop_if_asked()?;
             roots.append(&mut next);
             // An invoice that was just heard of may have been paid with more payments.
             let invoices = sides.provider.invoices_of(&roots).await?;

@@ -184,9 +184,7 @@ async fn page(
     let paged = provider::page(job.store, client, provider, stripe::STREAMS, job.window, &context)
         .await
         .with_context(|| format!("read {} from {}", provider.name, provider.base_url))?;
-    if job.request.cancel.is_cancelled() {
-        bail!("stopped as asked");
-    }
+    job.stop_if_asked()?;
     gathered.coverage.extend(paged.coverage);
     gathered.notes.extend(paged.notes);
     Ok(())
@@ -264,7 +262,7 @@ async fn fetch(
 ) -> Result<BTreeSet<String>> {
     let answered =
         fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
-    found_of(answered, gathered, side, stream)
+    found_of(job, answered, gathered, side, stream)
 }
 
 /// What was given back of these charges, refunds and disputes of any time: an earlier run need not have read
@@ -281,12 +279,13 @@ pub(super) async fn fetch_given_back(
         let scope = &side.reading.scope;
         let answered =
             fetch_of(job.store, client, scope, stream, ("charge", charges), &job.request.cancel).await?;
-        found.extend(found_of(answered, gathered, side, stream)?);
+        found.extend(found_of(job, answered, gathered, side, stream)?);
     }
     Ok(found)
 }
 
 fn found_of(
+    job: &Job<'_>,
     answered: ById,
     gathered: &Gathered,
     side: ProviderSide<'_>,
@@ -298,6 +297,7 @@ fn found_of(
     let mut left =
         answered.unanswered.iter().filter(|(_, cause)| **cause != "unaskable_id" && !is_gap(cause));
     if let Some((id, cause)) = left.next() {
+        job.stop_if_asked()?;
         bail!("fetch {} {id}: {cause}, and {} more were not answered", stream.name, left.count());
     }
     Ok(answered.found)

@@ -45,6 +45,14 @@ pub(super) struct Job<'a> {
     resume_of: Option<String>,
 }
 
+impl Job<'_> {
+    /// An error once somebody asked the run to stop: what was not answered since then is no answer.
+    fn stop_if_asked(&self) -> Result<()> {
+        anyhow::ensure!(!self.request.cancel.is_cancelled(), "stopped as asked");
+        Ok(())
+    }
+}
+
 /// How a run ended, and where its report lies (`None` when it never came to one).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
