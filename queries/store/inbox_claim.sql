@@ -4,11 +4,11 @@
 -- does not use up attempts. Zero rows: nothing is due.
 update inbox_event
 set next_attempt_at_us = case
-        when attempts = 0 then $1
-        when attempts = 1 then $2
-        when attempts = 2 then $3
-        when attempts = 3 then $4
-        else $5
+        when attempts = 0 then cast($1 as bigint)
+        when attempts = 1 then cast($2 as bigint)
+        when attempts = 2 then cast($3 as bigint)
+        when attempts = 3 then cast($4 as bigint)
+        else cast($5 as bigint)
     end,
     attempts = case when status = 'parked' then attempts else attempts + 1 end
 where (provider, account, mode, event_id) in (
