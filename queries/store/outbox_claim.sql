@@ -3,11 +3,11 @@
 -- 4 and more attempts, $6 now, $7 how many. Zero rows: nothing is due.
 update outbox_message
 set next_attempt_at_us = case
-        when attempts = 0 then $1
-        when attempts = 1 then $2
-        when attempts = 2 then $3
-        when attempts = 3 then $4
-        else $5
+        when attempts = 0 then cast($1 as bigint)
+        when attempts = 1 then cast($2 as bigint)
+        when attempts = 2 then cast($3 as bigint)
+        when attempts = 3 then cast($4 as bigint)
+        else cast($5 as bigint)
     end,
     attempts = attempts + 1
 where idempotency_key in (
@@ -18,4 +18,6 @@ where idempotency_key in (
     order by next_attempt_at_us, created_at_us
     limit $7
 )
+  -- Whoever waited for another worker's claim looks again, and leaves what that one took.
+  and next_attempt_at_us <= $6
 returning idempotency_key, body, attempts

@@ -1,8 +1,10 @@
 //! What hostile or careless books and records may not get past: each test is a break that was found.
 
+use crate::postgres::Place;
 use crate::stage::Stage;
 use recon::demo::emulator::Faults;
 use recon::demo::faults::{Fault, Mix};
+use recon::store::Database;
 
 /// Gives the stage books of a team's own: the store's tables, read through statements of its own.
 fn own_books(stage: &Stage, effects: &str) {
@@ -119,6 +121,7 @@ async fn what_was_corrected_and_undone_by_hand_is_left_to_a_person() {
     let guide = include_str!("../../docs/on-call.md");
     let (_, undo) = guide.split_once("```sql\n").unwrap();
     let undo = undo.split_once("```").unwrap().0.replace("entry_id = 'ENTRY'", "run_id <> ''");
+    let undo = in_dialect(&undo);
     let store = stage.store().await;
     let rows = sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap();
     store.close().await;
@@ -153,9 +156,19 @@ async fn a_difference_that_is_booked_by_hand_clears_the_finding() {
     let kind: String =
         sqlx::query_scalar(sqlx::AssertSqlSafe(is_refund)).fetch_one(store.pool()).await.unwrap();
     let booked = if kind == "refund" { format!("-1 * {difference}") } else { difference };
-    let undo = undo.replace("-amount_minor", &booked);
+    let undo = in_dialect(&undo.replace("-amount_minor", &booked));
     assert_eq!(sqlx::query(sqlx::AssertSqlSafe(undo)).fetch_all(store.pool()).await.unwrap().len(), 1);
     store.close().await;
     let ended = stage.run(&[]);
     assert_eq!(ended.code, Some(0), "{}{}", stage.latest("findings.csv"), ended.stdout);
+}
+
+/// The guide's statement as it says to write it on PostgreSQL, where this process tests on that.
+fn in_dialect(statement: &str) -> String {
+    let now = match Place::asked_for() {
+        Database::Sqlite => "unixepoch()",
+        Database::Postgres => "cast(extract(epoch from now()) as bigint)",
+    };
+    assert!(include_str!("../../docs/on-call.md").contains(now));
+    statement.replace("unixepoch()", now)
 }
