@@ -14,6 +14,7 @@
 //! | an unknown cursor is `resource_missing` | starts again at the first row | refused |
 //! | at most 100 rows a page | any number | refused above 100 |
 //! | disputes, checkout sessions | 404 | empty lists |
+//! | lists of one payment or charge (`payment_intent=`, `charge=`) | 400 on some | filtered by that field |
 //! | `expand[]=data.balance_transaction` | 400 for objects whose movement is made up (payouts) | shown whole where there is one |
 //! | `expand[]=data.payments` of invoices | 400 | left out; its invoices name the intent as old versions do |
 //! | `pending_webhooks` of events | missing | 1: unacknowledged, so that only age settles an event |

@@ -124,6 +124,7 @@ impl Asked<'_> {
         let mut limit = 10;
         let mut after = None;
         let mut expand = Vec::new();
+        let mut named: Vec<(&str, &str)> = Vec::new();
         for (name, value) in pairs {
             let integer = || value.parse::<i64>().map_err(|_| invalid("parameter_invalid_integer", name));
             match name.as_str() {
@@ -133,6 +134,7 @@ impl Asked<'_> {
                 "created[gt]" => bounds.0 = bounds.0.max(integer()? + 1),
                 "created[lt]" => bounds.1 = bounds.1.min(integer()?),
                 "created[lte]" => bounds.1 = bounds.1.min(integer()? + 1),
+                "payment_intent" | "charge" | "subscription" => named.push((name, value)),
                 _ if name.starts_with("expand[") => expand.push(value.trim_start_matches("data.")),
                 // What is not translated is refused, never passed over.
                 _ => return Err(invalid("parameter_unknown", name)),
@@ -149,7 +151,9 @@ impl Asked<'_> {
                 1 + at.ok_or_else(|| invalid("resource_missing", "starting_after"))?
             }
         };
-        let is_inside = |row: &&Value| (bounds.0..bounds.1).contains(&created(row));
+        let is_inside = |row: &&Value| {
+            (bounds.0..bounds.1).contains(&created(row)) && named.iter().all(|(name, id)| row[*name] == **id)
+        };
         let mut page: Vec<Value> = rows[start..].iter().filter(is_inside).cloned().collect();
         let limit = usize::try_from(limit).unwrap();
         let has_more = page.len() > limit;
