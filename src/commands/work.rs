@@ -1,6 +1,6 @@
 //! `recon work`: applies what was received.
 //!
-//! Steps: open the store · apply batches, send messages, tell of trouble, side by side · end after the batch at
+//! Steps: open the store, or wait for it · apply batches, send messages, tell of trouble, side by side · end after the batch at
 //! hand when asked to.
 
 use super::Outcome;
@@ -12,6 +12,7 @@ use crate::work::{Notifier, Sender, Tally, Worker};
 use anyhow::Result;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Arguments of `recon work`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct WorkArgs {
 /// Works until `ending` resolves. What became of events is the last line on `out`.
 ///
 /// # Errors
-/// When the store cannot be opened, or fails while draining.
+/// When draining, and the store cannot be opened or fails. Else it is waited for.
 pub async fn work(
     settings: &Settings,
     args: WorkArgs,
@@ -59,7 +60,14 @@ pub async fn work_until(
     cancel: Cancel,
     metrics: Option<Arc<Metrics>>,
 ) -> Result<Tally> {
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let store = if args.drain {
+        Store::open(&settings.store_url, Access::ReadWrite).await?
+    } else {
+        match reached(settings, &timing, &cancel).await {
+            Some(store) => store,
+            None => return Ok(Tally::new()),
+        }
+    };
     let mut worker = Worker::new(settings, store.clone(), timing.clone(), cancel.clone())?;
     if let Some(metrics) = metrics {
         worker = worker.counting(metrics);
@@ -98,4 +106,28 @@ pub async fn work_until(
     };
     store.close().await;
     Ok(tally)
+}
+
+/// The store, as soon as it can be opened: a service that starts before its database is there must not end, least of
+/// all where it also takes deliveries. `None`: asked to end meanwhile.
+async fn reached(settings: &Settings, timing: &Timing, cancel: &Cancel) -> Option<Store> {
+    const PAUSE_MIN: Duration = Duration::from_millis(500);
+    const PAUSE_MAX: Duration = Duration::from_secs(30);
+    let mut pause = PAUSE_MIN;
+    while !cancel.is_cancelled() {
+        let opened = tokio::select! {
+            opened = Store::open(&settings.store_url, Access::ReadWrite) => opened,
+            () = cancel.cancelled() => return None,
+        };
+        match opened {
+            Ok(store) => return Some(store),
+            Err(error) => tracing::error!("the store cannot be reached: {error:#}"),
+        }
+        tokio::select! {
+            () = timing.sleep(pause) => {}
+            () = cancel.cancelled() => {}
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+    None
 }

@@ -24,6 +24,7 @@ mod database;
 mod health;
 mod intents;
 mod invoices;
+mod migrations;
 mod pages;
 mod postgres;
 mod records;
@@ -39,8 +40,7 @@ pub use records::{StoredRecord, events_by_id, record_ages, records_by_id, record
 
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, SqlSafeStr, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Executor, Transaction};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -115,8 +115,9 @@ impl Store {
             pool_options().after_connect(move |connection, _| Box::pin(set_pragmas(connection, access)));
         let pool = options.connect(&url).await.with_context(context)?;
         if access == Access::ReadWrite {
-            let migrator = Migrator::with_migrations(migrations(Database::Sqlite));
-            migrator.run(&pool).await.with_context(|| format!("bring {path} up to date"))?;
+            migrations::bring_sqlite_up_to_date(&pool)
+                .await
+                .with_context(|| format!("bring {path} up to date"))?;
         }
         Ok(Self { pool, database: Database::Sqlite })
     }
@@ -130,14 +131,15 @@ impl Store {
         if access == Access::ReadOnly && !has_tables {
             return Err(NoStore { path: place }.into());
         }
-        let migrations = migrations(Database::Postgres);
         let is_current = access == Access::ReadOnly
-            || has_tables && postgres::is_up_to_date(&mut first, &migrations).await.with_context(context)?;
+            || has_tables
+                && migrations::is_up_to_date(&mut first, Database::Postgres).await.with_context(context)?;
         first.close().await.with_context(context)?;
         let pool = pool_options().connect(url).await.with_context(context)?;
         if !is_current {
-            let migrator = Migrator::with_migrations(migrations);
-            migrator.run(&pool).await.with_context(|| format!("bring {place} up to date"))?;
+            migrations::bring_postgres_up_to_date(&pool)
+                .await
+                .with_context(|| format!("bring {place} up to date"))?;
         }
         Ok(Self { pool, database: Database::Postgres })
     }
@@ -224,6 +226,33 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether an error says that the store itself is not to be had just now, whatever it was asked: it goes down or comes
+/// up, has no room, may only be read, or its file cannot be reached. An event that met it is not at fault.
+///
+/// PostgreSQL's classes 08 (connection), 53 (resources), 57 (operator intervention, but for a cancelled statement), 58
+/// (system) and a server that only reads (25006); SQLite's `SQLITE_NOMEM` (7), `SQLITE_READONLY` (8), `SQLITE_IOERR`
+/// (10), `SQLITE_CORRUPT` (11), `SQLITE_FULL` (13), `SQLITE_CANTOPEN` (14) and `SQLITE_NOTADB` (26).
+#[must_use]
+pub fn is_away(error: &anyhow::Error) -> bool {
+    let is_code = |error: &sqlx::Error| {
+        error
+            .as_database_error()
+            .and_then(sqlx::error::DatabaseError::code)
+            .is_some_and(|code| is_away_code(&code))
+    };
+    error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_code))
+}
+
+fn is_away_code(code: &str) -> bool {
+    match code.get(..2) {
+        // SQLSTATE has five characters; SQLite's codes are numbers of at most four digits.
+        Some(class) if code.len() == 5 => {
+            code == "25006" || matches!(class, "08" | "53" | "57" | "58") && code != "57014"
+        }
+        _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 7 | 8 | 10 | 11 | 13 | 14 | 26)),
+    }
+}
+
 /// Whether an error says that the store works and refuses what it was given: SQLite's `SQLITE_TOOBIG` (18),
 /// `SQLITE_CONSTRAINT` (19) and `SQLITE_MISMATCH` (20) with their extended codes; PostgreSQL's classes 21
 /// (cardinality), 22 (data exception), 23 (integrity), 54 (program limit) and P0 (raised by a trigger).
@@ -240,27 +269,6 @@ pub fn is_about_data(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_code))
 }
 
-/// The migrations, forward only; a file is never edited after it has landed.
-fn migrations(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 6] = [
-        (1, "store", include_str!("../../migrations/0001_store.sql")),
-        (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
-        (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
-        (4, "payment asked", include_str!("../../migrations/0004_payment_asked.sql")),
-        (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
-        (6, "receive", include_str!("../../migrations/0006_receive.sql")),
-    ];
-    let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
-        let migration =
-            Migration::new(version, name.into(), MigrationType::Simple, sql.into_sql_str(), false);
-        match database {
-            Database::Sqlite => migration,
-            Database::Postgres => postgres::translated(migration),
-        }
-    };
-    FILES.into_iter().map(migration).collect()
-}
-
 fn pool_options() -> AnyPoolOptions {
     AnyPoolOptions::new()
         .max_connections(CONNECTIONS_MAX)
@@ -270,15 +278,50 @@ fn pool_options() -> AnyPoolOptions {
 }
 
 async fn set_pragmas(connection: &mut AnyConnection, access: Access) -> sqlx::Result<()> {
+    let wait = format!("pragma busy_timeout = {LOCK_WAIT_MS}");
+    connection.execute(sqlx::AssertSqlSafe(wait)).await?;
     if access == Access::ReadWrite {
-        connection.execute("pragma journal_mode = wal").await?;
+        log_ahead(connection).await?;
         connection.execute("pragma synchronous = full").await?;
         connection.execute(sqlx::AssertSqlSafe(format!("pragma cache_size = -{CACHE_KIB}"))).await?;
         connection
             .execute(sqlx::AssertSqlSafe(format!("pragma wal_autocheckpoint = {CHECKPOINT_PAGES}")))
             .await?;
     }
-    let wait = format!("pragma busy_timeout = {LOCK_WAIT_MS}");
-    connection.execute(sqlx::AssertSqlSafe(wait)).await?;
     Ok(())
+}
+
+/// Several processes may meet at a new store. Whoever finds another one at this very step is told so at once, whatever
+/// the time is for which a lock is waited for (<https://sqlite.org/wal.html#activating_and_configuring_wal_mode>).
+async fn log_ahead(connection: &mut AnyConnection) -> sqlx::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.execute("pragma journal_mode = wal").await {
+            Err(error) if is_busy_code(&error) && waited < Duration::from_millis(LOCK_WAIT_MS.into()) => {
+                tokio::time::sleep(PAUSE).await;
+                waited += PAUSE;
+            }
+            done => return done.map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_outage_is_told_from_a_refusal() {
+        for code in
+            ["57P01", "57P02", "57P03", "08006", "53300", "53100", "58030", "25006", "10", "13", "14", "778"]
+        {
+            assert!(is_away_code(code), "{code}");
+        }
+        for code in
+            ["57014", "23505", "P0001", "22001", "40001", "42501", "25P02", "5", "517", "19", "1811", "1"]
+        {
+            assert!(!is_away_code(code), "{code}");
+        }
+    }
 }

@@ -44,19 +44,6 @@ pub(super) async fn has_tables(connection: &mut AnyConnection, url: &str) -> Res
     Ok(row.try_get::<i32, _>("has_tables")? == 1)
 }
 
-/// Whether exactly these migrations were carried out. Asked before migrating, because `create table if not
-/// exists` wants the right to create tables even where there is nothing to create.
-pub(super) async fn is_up_to_date(connection: &mut AnyConnection, migrations: &[Migration]) -> Result<bool> {
-    const SQL: &str = include_str!("../../queries/postgres/migrations_applied.sql");
-    let rows = sqlx::query(SQL).fetch_all(&mut *connection).await.context("read the migrations")?;
-    let mut applied = Vec::with_capacity(rows.len());
-    for row in &rows {
-        applied.push((row.try_get::<i64, _>("version")?, row.try_get::<Vec<u8>, _>("checksum")?));
-    }
-    let wanted = migrations.iter().map(|migration| (migration.version, migration.checksum.to_vec()));
-    Ok(applied.into_iter().eq(wanted))
-}
-
 /// A migration in PostgreSQL's words: `bytea` for `blob`, and texts that are compared and sorted byte by
 /// byte, as SQLite does, whatever the collation of the database is. Its checksum stays that of the file.
 #[must_use]

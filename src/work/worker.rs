@@ -14,7 +14,7 @@ use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
 use crate::record::{EventKey, InboxStatus, Scope, Window};
 use crate::serve::Metrics;
 use crate::store::work::{self, Claimed, Ending, NextAttempts};
-use crate::store::{LOCK_ATTEMPTS, Store, is_busy, resolve, save_aliases};
+use crate::store::{LOCK_ATTEMPTS, Store, is_away, is_busy, resolve, save_aliases};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -267,7 +267,7 @@ impl<'a> Worker<'a> {
         let all: Vec<&Item> = items.iter().collect();
         let error = match self.book_some(&all).await {
             Ok(ends) => return Ok(ends),
-            Err(error) if !is_of_database(&error) || is_busy(&error) => return Err(error),
+            Err(error) if !is_refused(&error) => return Err(error),
             Err(error) => error,
         };
         tracing::warn!("a batch of {} events failed, each is tried alone: {error:#}", items.len());
@@ -275,7 +275,7 @@ impl<'a> Worker<'a> {
         for item in items {
             match self.book_some(&[item]).await {
                 Ok(alone) => ends.extend(alone),
-                Err(error) if !is_of_database(&error) || is_busy(&error) => return Err(error),
+                Err(error) if !is_refused(&error) => return Err(error),
                 Err(error) => ends.push(Some(self.note_failure(item, &error).await?)),
             }
         }
@@ -355,10 +355,12 @@ fn is_shape(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(FetchError::Shape { .. })))
 }
 
-/// Whether the database refused something, rather than could not be reached.
-fn is_of_database(error: &anyhow::Error) -> bool {
-    let is_refusal = |cause: &sqlx::Error| matches!(cause, sqlx::Error::Database(_));
-    error.chain().any(|cause| cause.downcast_ref().is_some_and(is_refusal))
+/// Whether the database refused what it was given, rather than was busy or not to be had: then an event of the batch
+/// may be at fault.
+fn is_refused(error: &anyhow::Error) -> bool {
+    let is_answer = |cause: &sqlx::Error| matches!(cause, sqlx::Error::Database(_));
+    let is_answer = error.chain().any(|cause| cause.downcast_ref().is_some_and(is_answer));
+    is_answer && !is_busy(error) && !is_away(error)
 }
 
 /// An error on one line that a table can hold.

@@ -8,6 +8,7 @@ mod bad_surroundings;
 mod both_stores;
 mod breaks;
 mod cases;
+mod chaos;
 mod cli;
 mod config;
 mod demo;

@@ -47,11 +47,15 @@ impl Place {
 
     /// A new, empty one. That on PostgreSQL sorts texts as English does, unlike any store should.
     pub fn new(database: Database, folder: &Path) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(1);
-        if database == Database::Sqlite {
-            return Self::File(folder.join("recon.db"));
+        match database {
+            Database::Sqlite => Self::File(folder.join("recon.db")),
+            Database::Postgres => Self::on(Cluster::shared()),
         }
-        let cluster = Cluster::shared();
+    }
+
+    /// A new, empty database of this cluster.
+    pub fn on(cluster: Arc<Cluster>) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let database = format!("store_{}_{number}", std::process::id());
         cluster.run("createdb", |command| {
@@ -123,6 +127,45 @@ impl Cluster {
         self.run("pg_ctl", |command| {
             command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &self.options()]);
         });
+    }
+
+    /// Process ids: of the server, and of everything that it started.
+    pub fn processes(&self) -> (String, Vec<String>) {
+        let pid_file = std::fs::read_to_string(self.data().join("postmaster.pid")).unwrap();
+        let server = pid_file.lines().next().unwrap().to_owned();
+        let children = Command::new("pgrep").args(["-P", &server]).output().unwrap().stdout;
+        let children = String::from_utf8(children).unwrap().lines().map(str::to_owned).collect();
+        (server, children)
+    }
+
+    /// Stops it as an administrator does, who does not wait for its clients.
+    pub fn stop_fast(&self) {
+        let data = self.data();
+        self.run("pg_ctl", |command| {
+            command.args(["stop", "-w", "-m", "fast", "-D"]).arg(&data);
+        });
+    }
+
+    /// Starts it after a `kill -9`. Until the last process of the killed server has noticed, it does not start.
+    pub fn revive(&self) {
+        let (data, log) = (self.data(), self.folder.join("log"));
+        for _ in 0..100 {
+            let mut command = as_server_user(&self.binaries.join("pg_ctl"));
+            command.args(["start", "-w", "-D"]).arg(&data).arg("-l").arg(&log).args(["-o", &self.options()]);
+            // The server holds on to what it is given.
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            if command.status().unwrap().success() {
+                return;
+            }
+        }
+        panic!("it does not start again: {}", std::fs::read_to_string(log).unwrap_or_default());
+    }
+
+    /// Whether it takes connections.
+    pub fn answers(&self) -> bool {
+        let mut command = as_server_user(&self.binaries.join("pg_isready"));
+        command.args(["--quiet", "--host"]).arg(&self.folder);
+        command.status().unwrap().success()
     }
 
     fn options(&self) -> String {

@@ -1,0 +1,116 @@
+//! Outages in small: the worker waits for a store that is not there, and no event pays for one that is in trouble.
+
+use super::provider::{Provider, until};
+use super::site::{NOW_S, SECRET, Site};
+use super::{Form, LATER, PATIENCE, Plan};
+use crate::postgres::Cluster;
+use crate::random::Random;
+use crate::serve::stripe;
+use recon::store::Database;
+use std::time::Duration;
+use tokio::runtime::Handle;
+
+fn plan(form: Form, spills: bool) -> Plan {
+    Plan {
+        seed: 5,
+        database: Database::Postgres,
+        form,
+        events: 40,
+        batch: 500,
+        mishaps: 0,
+        spills,
+        is_fetched: true,
+        has_outbox: false,
+        has_faults: false,
+        is_lax: false,
+    }
+}
+
+/// Runs every process while clients deliver every event of the site.
+fn with_everything_running(site: &mut Site, act: impl FnOnce(&mut Site, &Provider<'_>)) {
+    let events = site.world.events.clone();
+    let provider = Provider::new(&events, stripe(), SECRET, NOW_S);
+    tokio::task::block_in_place(|| {
+        std::thread::scope(|scope| {
+            let _over = super::Over(&provider);
+            scope.spawn(|| provider.deliver(Random::new(1)));
+            for place in 0..site.places() {
+                site.start(place, &provider);
+            }
+            provider.release(0..events.len());
+            act(site, &provider);
+        });
+        site.end();
+    });
+}
+
+/// A machine boots, and the database is the last to come up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn who_starts_before_the_database_waits_for_it() {
+    let cluster = Cluster::own();
+    for form in [Form::Apart, Form::Together] {
+        let mut site = Site::new(&plan(form, true), &cluster).await;
+        cluster.stop();
+        with_everything_running(&mut site, |site, provider| {
+            // Every delivery is taken meanwhile.
+            provider.settle(PATIENCE);
+            assert!(!site.spilled().is_empty());
+            assert!(until(PATIENCE, || site.log().contains("the store cannot be reached")));
+            site.is_alive();
+            cluster.start_again();
+            let left = "select count(*) from ledger_entry";
+            let is_booked = || Handle::current().block_on(site.number(left)) > 0;
+            let has_tables = "select count(*) from pg_tables where tablename = 'outbox_message'";
+            assert!(until(PATIENCE, || Handle::current().block_on(site.number(has_tables)) == 1));
+            assert!(until(PATIENCE, is_booked), "{form:?}: nothing was applied\n{}", site.log());
+            site.is_alive();
+        });
+    }
+}
+
+/// A worker that is asked to end while it waits ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_worker_that_waits_for_its_store_can_be_ended() {
+    let cluster = Cluster::own();
+    let site = Site::new(&plan(Form::Apart, false), &cluster).await;
+    cluster.stop();
+    let mut child = site.command(&["work"], Duration::ZERO).spawn().unwrap();
+    assert!(until(PATIENCE, || site.log().contains("the store cannot be reached")), "{}", site.log());
+    let done = std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(done.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", site.log());
+    // With an end of its own it does not wait.
+    let output = site.command(&["work", "--drain"], Duration::ZERO).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", site.log());
+    cluster.start_again();
+}
+
+/// The server goes away in the middle of a transaction, again and again, and says so: that is nobody's attempt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn an_outage_buries_no_event() {
+    const TROUBLE: &str = "create function trouble() returns trigger language plpgsql as \
+         $$ begin raise exception 'terminating connection' using errcode = '57P01'; end $$; \
+         create trigger trouble before insert on ledger_entry execute function trouble()";
+    let cluster = Cluster::own();
+    let mut site = Site::new(&plan(Form::Apart, false), &cluster).await;
+    let prepared = site.command(&["work", "--drain"], Duration::ZERO).output().unwrap();
+    assert!(prepared.status.success(), "{}", site.log());
+    site.execute(TROUBLE).await;
+    with_everything_running(&mut site, |site, provider| {
+        provider.settle(PATIENCE);
+        site.is_alive();
+    });
+    let mut later = Duration::ZERO;
+    for _ in 0..7 {
+        later += LATER;
+        let output = site.command(&["work", "--drain"], later).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", site.log());
+    }
+    assert_eq!(site.number("select count(*) from inbox_event where status = 'dead'").await, 0);
+    assert!(site.number("select max(attempts) from inbox_event where status = 'received'").await > 5);
+    site.execute("drop trigger trouble on ledger_entry").await;
+    let output = site.command(&["work", "--drain"], later + LATER).output().unwrap();
+    assert!(output.status.success(), "{}", site.log());
+    assert_eq!(site.number("select count(*) from inbox_event where status in ('dead', 'received')").await, 0);
+    assert!(site.number("select count(*) from ledger_entry").await > 0);
+}
