@@ -4,6 +4,7 @@
 use crate::random::Random;
 use crate::receive::Kind;
 use crate::serve::{Answer, connect, deliver, request};
+use recon::demo::PROVIDER;
 use recon::demo::world::Event;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
@@ -85,17 +86,13 @@ impl<'w> Provider<'w> {
         let is_busy = |state: &mut State| !state.waiting.is_empty() || state.under_way > 0;
         let (state, timeout) = self.changed.wait_timeout_while(self.state(), patience, is_busy).unwrap();
         assert!(!timeout.timed_out(), "{} deliveries were never taken", state.waiting.len());
+        // No receiver may answer anything but 2xx and 503.
+        assert!(state.wrong.is_empty(), "{:?}", state.wrong);
     }
 
     pub fn end(&self) {
         self.state().is_over = true;
         self.changed.notify_all();
-    }
-
-    /// No receiver answered anything but 2xx and 503.
-    pub fn was_answered_rightly(&self) {
-        let state = self.state();
-        assert!(state.wrong.is_empty(), "{:?}", state.wrong);
     }
 
     /// One of several clients, until it is over.
@@ -143,10 +140,12 @@ impl<'w> Provider<'w> {
         let sample = self.kind.sign_with(self.secret, body, self.signed_at_s);
         if hangs_up {
             let mut stream = connect(address).ok()?;
-            stream.write_all(&request("/webhooks/demo", &sample.headers, &sample.body)).ok()?;
+            stream
+                .write_all(&request(&format!("/webhooks/{PROVIDER}"), &sample.headers, &sample.body))
+                .ok()?;
             return None;
         }
-        deliver(address, "demo", &sample).ok()
+        deliver(address, PROVIDER, &sample).ok()
     }
 }
 

@@ -47,6 +47,7 @@ pub struct Site {
 
 impl Site {
     pub async fn new(plan: &Plan, cluster: &Arc<Cluster>) -> Self {
+        sqlx::any::install_default_drivers();
         let folder = tempfile::tempdir().unwrap();
         let place = match plan.database {
             Database::Sqlite => Place::new(Database::Sqlite, folder.path()),
@@ -204,7 +205,6 @@ impl Site {
 
     /// A connection that knows nothing of the program.
     pub async fn connection(&self) -> AnyConnection {
-        sqlx::any::install_default_drivers();
         AnyConnection::connect(&self.place.url()).await.unwrap()
     }
 
@@ -215,10 +215,16 @@ impl Site {
     }
 
     pub async fn number(&self, sql: &str) -> i64 {
-        let mut connection = self.connection().await;
-        let row = sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).fetch_one(&mut connection).await.unwrap();
-        connection.close().await.unwrap();
-        sqlx::Row::get(&row, 0)
+        let number = self.try_number(sql).await;
+        number.unwrap_or_else(|| panic!("`{sql}` could not be asked"))
+    }
+
+    /// `None`: the store is away, locked, or has no such table yet.
+    pub async fn try_number(&self, sql: &str) -> Option<i64> {
+        let mut connection = AnyConnection::connect(&self.place.url()).await.ok()?;
+        let row = sqlx::query(sqlx::AssertSqlSafe(sql.to_owned())).fetch_one(&mut connection).await;
+        connection.close().await.ok()?;
+        row.ok().map(|row| sqlx::Row::get(&row, 0))
     }
 
     /// What SQLite's write-ahead log looks like: it changes while somebody commits.
