@@ -1,7 +1,7 @@
 //! `recon work`: applies what was received.
 //!
-//! Steps: open the store, or wait for it · apply batches, send messages, tell of trouble, side by side · end after the batch at
-//! hand when asked to.
+//! Steps: open the store, or wait for it · apply batches, send messages, tell of trouble, side by side · end after
+//! the batch at hand when asked to.
 
 use super::Outcome;
 use crate::config::Settings;

@@ -7,7 +7,7 @@
 //! have that as their default, and the program has to insist on more. SQLite has no server: there whoever writes is
 //! killed in the middle of its commit.
 //!
-//! `RECON_SEEDS=N` runs N seeds instead of a few, `RECON_SEED=N` that one.
+//! `RECON_SEEDS=N` runs the first N seeds instead of a few, `RECON_SEED=N` that one.
 
 mod books;
 mod first_start;
@@ -30,7 +30,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-const SEEDS: u64 = 5;
+/// Seeds of one run of the suite: two on each database, of every form.
+const SEEDS: [u64; 4] = [0, 1, 3, 4];
 const CLIENTS: u64 = 4;
 /// Longer than anything may take to come back by itself: whoever waits so long has found a fault.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -50,6 +51,10 @@ enum Form {
 
 /// What a seed means.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice of its own, and a seed takes any of them"
+)]
 struct Plan {
     seed: u64,
     database: Database,
@@ -90,6 +95,7 @@ impl Plan {
 /// What happened, for whoever runs many seeds.
 #[derive(Debug, Default)]
 struct Figures {
+    seeds: u64,
     events: usize,
     tried: u64,
     taken: u64,
@@ -99,19 +105,20 @@ struct Figures {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn whatever_is_killed_when_the_books_are_the_providers() {
     let number = |name| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
-    let seeds = match number("RECON_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..number("RECON_SEEDS").unwrap_or(SEEDS),
+    let seeds = match (number("RECON_SEED"), number("RECON_SEEDS")) {
+        (Some(seed), _) => vec![seed],
+        (None, Some(count)) => (0..count).collect(),
+        (None, None) => SEEDS.to_vec(),
     };
     let cluster = Cluster::own();
     let mut figures = Figures::default();
-    for seed in seeds.clone() {
+    for seed in seeds {
         let started = std::time::Instant::now();
         let plan = Plan::new(seed);
         run(&plan, &cluster, &mut figures).await;
         eprintln!("{:.1} s: {plan:?}", started.elapsed().as_secs_f32());
     }
-    eprintln!("seeds {seeds:?}: {figures:?}");
+    eprintln!("{figures:?}");
 }
 
 async fn run(plan: &Plan, cluster: &Arc<Cluster>, figures: &mut Figures) {
@@ -140,6 +147,7 @@ async fn run(plan: &Plan, cluster: &Arc<Cluster>, figures: &mut Figures) {
     assert_eq!(site.spilled(), [""; 0], "{plan:?}");
     let log = site.log();
     assert!(!log.contains("panicked") && !log.contains(SECRET), "{plan:?}: {log}");
+    figures.seeds += 1;
     figures.events += events.len();
     figures.tried += provider.tried();
     figures.taken += taken.values().sum::<u64>();
@@ -176,6 +184,12 @@ fn trouble(plan: &Plan, site: &mut Site, provider: &Provider<'_>, model: &Model<
     }
     let is_charge = |index: &usize| model.events[*index].kind == "charge.succeeded";
     let last = order.remove(order.iter().rposition(is_charge).unwrap());
+    // In one seed of four trouble begins while the tables are still being made.
+    if !random.chance(25) {
+        let tables = "select count(*) from refused_delivery";
+        let are_there = || Handle::current().block_on(site.try_number(tables)).is_some();
+        assert!(until(PATIENCE, are_there), "{plan:?}: {}", site.log());
+    }
     for part in order.chunks(order.len() / usize::try_from(plan.mishaps).unwrap() + 1) {
         provider.release(part.iter().copied());
         wait_for_point(site, provider, &mut random);
@@ -187,9 +201,8 @@ fn trouble(plan: &Plan, site: &mut Site, provider: &Provider<'_>, model: &Model<
     provider.release([last]);
     provider.settle(PATIENCE);
     let id = &model.events[last].id;
-    let left =
-        format!("select count(*) from inbox_event where event_id = '{id}' and completed_at_us is not null");
-    let is_done = || Handle::current().block_on(site.number(&left)) == 1;
+    let ended = format!("select count(*) from inbox_event where event_id = '{id}' and status <> 'received'");
+    let is_done = || Handle::current().block_on(site.try_number(&ended)) == Some(1);
     assert!(until(PATIENCE, is_done), "{plan:?}: nobody applies {id}\n{}", site.log());
     site.is_alive();
 }

@@ -7,6 +7,8 @@ use crate::postgres::Cluster;
 use crate::random::Random;
 use crate::serve::stripe;
 use recon::store::Database;
+use std::fs::File;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
@@ -68,20 +70,36 @@ async fn who_starts_before_the_database_waits_for_it() {
 }
 
 /// A worker that is asked to end while it waits ends.
-#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_worker_that_waits_for_its_store_can_be_ended() {
-    let cluster = Cluster::own();
-    let site = Site::new(&plan(Form::Apart, false), &cluster).await;
-    cluster.stop();
-    let mut child = site.command(&["work"], Duration::ZERO).spawn().unwrap();
-    assert!(until(PATIENCE, || site.log().contains("the store cannot be reached")), "{}", site.log());
-    let done = std::process::Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(done.success());
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", site.log());
+#[test]
+fn a_worker_that_waits_for_its_store_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let provider = "[[provider]]\nname = \"stripe\"\napi_key = { file = \"key\" }\n";
+    let text = format!("[store]\nurl = \"sqlite:{}\"\n{provider}", path("nowhere/recon.db").display());
+    std::fs::write(path("recon.toml"), text).unwrap();
+    std::fs::write(path("key"), "rk_live_1234567890abcdef").unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
+        command.current_dir(folder.path()).args(arguments).env_clear().env("RECON_LOG", "info");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(path("log")).unwrap());
+        command
+    };
+    let end = |mut child: Child| {
+        assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+        child.wait().unwrap().code()
+    };
+    let log = || std::fs::read_to_string(path("log")).unwrap();
+    let waiting = command(&["work"]).spawn().unwrap();
+    assert!(until(PATIENCE, || log().contains("the store cannot be reached")), "{}", log());
+    assert_eq!(end(waiting), Some(0), "{}", log());
     // With an end of its own it does not wait.
-    let output = site.command(&["work", "--drain"], Duration::ZERO).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", site.log());
-    cluster.start_again();
+    assert_eq!(command(&["work", "--drain"]).status().unwrap().code(), Some(2), "{}", log());
+    // It goes on once the store is there.
+    let waiting = command(&["work"]).spawn().unwrap();
+    assert!(until(PATIENCE, || log().contains("the store cannot be reached")), "{}", log());
+    std::fs::create_dir(path("nowhere")).unwrap();
+    assert!(until(PATIENCE, || path("nowhere/recon.db").exists()), "{}", log());
+    assert_eq!(end(waiting), Some(0), "{}", log());
 }
 
 /// The server goes away in the middle of a transaction, again and again, and says so: that is nobody's attempt.
@@ -90,8 +108,7 @@ async fn an_outage_buries_no_event() {
     const TROUBLE: &str = "create function trouble() returns trigger language plpgsql as \
          $$ begin raise exception 'terminating connection' using errcode = '57P01'; end $$; \
          create trigger trouble before insert on ledger_entry execute function trouble()";
-    let cluster = Cluster::own();
-    let mut site = Site::new(&plan(Form::Apart, false), &cluster).await;
+    let mut site = Site::new(&plan(Form::Apart, false), &Cluster::shared()).await;
     let prepared = site.command(&["work", "--drain"], Duration::ZERO).output().unwrap();
     assert!(prepared.status.success(), "{}", site.log());
     site.execute(TROUBLE).await;
