@@ -9,7 +9,7 @@ use recon::demo::world::Event;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// What a provider waits before it delivers again, in small.
@@ -47,7 +47,8 @@ impl<'w> Provider<'w> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap()
+        // Whoever fails while it looks must still be able to end the clients.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn listens(&self, place: usize, address: Option<SocketAddr>) {
