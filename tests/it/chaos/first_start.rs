@@ -5,7 +5,7 @@ use recon::store::Database;
 use std::process::{Child, Command, Stdio};
 
 const PROCESSES: usize = 8;
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 3;
 
 fn start(folder: &std::path::Path) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
