@@ -200,7 +200,7 @@ impl Site {
     pub fn spilled(&self) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.folder.path().join("spill")) else { return Vec::new() };
         let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
-        names.filter(|name| !name.ends_with(".tmp")).collect()
+        names.filter(|name| name.split('.').next_back() != Some("tmp")).collect()
     }
 
     /// A connection that knows nothing of the program.
