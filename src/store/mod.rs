@@ -12,16 +12,19 @@ pub mod history;
 pub mod inbox;
 pub mod lease;
 pub mod ledger;
+pub mod notification;
 pub mod operating;
 pub mod outbox;
 pub mod plans;
 pub mod runs;
+pub mod sent;
 pub mod states;
 pub mod work;
 mod aliases;
 mod asked;
 mod database;
 mod health;
+mod inbox_report;
 mod intents;
 mod invoices;
 mod pages;
@@ -31,7 +34,8 @@ mod records;
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
 pub use database::{Database, shown_url};
-pub use health::{Backlog, ScopeHealth, add_refused, backlog, inbox_health};
+pub use health::{Backlog, NewDead, add_refused, backlog, dead_since, repeated_deliveries};
+pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
@@ -242,13 +246,14 @@ pub fn is_about_data(error: &anyhow::Error) -> bool {
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn migrations(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 6] = [
+    const FILES: [(i64, &str, &str); 7] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
         (4, "payment asked", include_str!("../../migrations/0004_payment_asked.sql")),
         (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
         (6, "receive", include_str!("../../migrations/0006_receive.sql")),
+        (7, "operating", include_str!("../../migrations/0007_operating.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =
