@@ -257,7 +257,8 @@ fn nothing_writes_to_a_provider_and_only_the_client_speaks_http() {
 
 #[test]
 fn entries_are_only_ever_added() {
-    const INSERT_ONLY: [&str; 3] = ["ledger_entry", "applied_event", "correction"];
+    const INSERT_ONLY: [&str; 5] =
+        ["ledger_entry", "applied_event", "correction", "inbox_action", "outbox_action"];
     let mut wrong = Vec::new();
     for (name, text) in files("queries", "sql") {
         let statement: String =
