@@ -80,6 +80,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let args = commands::inbox::InboxArgs::from(command);
             commands::inbox::inbox(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
         }
+        Command::Outbox(command) => {
+            let settings = config::load_without_keys(config)?;
+            let args = commands::outbox::OutboxArgs::from(command);
+            commands::outbox::outbox(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+        }
         Command::Replay(args) => {
             let needs = config::Needs { api_keys: false, webhook_secrets: args.to.is_some() };
             let settings = config::load_for(config, needs)?;

@@ -3,4 +3,4 @@
 update inbox_conflict
 set body = $1
 where received_at_us < $2 and length(body) > 0
-returning event_id
+returning provider, account, mode

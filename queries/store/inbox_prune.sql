@@ -10,4 +10,4 @@ where (provider, account, mode, event_id) in (
     order by received_at_us
     limit $2
 )
-returning event_id
+returning provider, account, mode

@@ -1,6 +1,6 @@
 //! Arguments as typed, for clap.
 
-use super::operating::{InboxCommand, ReplayArgs};
+use super::operating::{InboxCommand, OutboxCommand, ReplayArgs};
 use crate::config::{Locale, parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -149,6 +149,15 @@ pub enum Command {
         after_help = "Examples:\n  recon inbox dead\n  recon inbox retry evt_1 --reason \"handler fixed\""
     )]
     Inbox(InboxCommand),
+    /// Look at the messages that applied effects have written, and try again what was given up
+    ///
+    /// Bodies are never printed. A message that corrections and replays have written is kept and not sent: `suppressed`.
+    #[command(
+        subcommand,
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon outbox list --status dead\n  recon outbox retry stripe//live/credit:ch_1 --reason \"receiver fixed\""
+    )]
+    Outbox(OutboxCommand),
     /// Apply events once more, or send them to a handler of your own
     ///
     /// Events go through the same door under the same keys: what is right already stays, what is missing is booked at its own

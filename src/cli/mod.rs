@@ -8,7 +8,7 @@ mod request;
 mod window;
 
 pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
-pub use operating::{ActArgs, InboxCommand, ReplayArgs};
+pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs};
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};
 

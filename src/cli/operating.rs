@@ -1,6 +1,7 @@
-//! Arguments of the commands that operate the inbox, for clap.
+//! Arguments of the commands that operate the inbox and the outbox, for clap.
 
 use crate::record::InboxStatus;
+use crate::store::sent::MessageStatus;
 use clap::{Args, Subcommand};
 
 /// Subcommands of `recon inbox`.
@@ -47,6 +48,39 @@ pub struct ActArgs {
     pub reason: String,
 }
 
+/// Subcommands of `recon outbox`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum OutboxCommand {
+    /// List messages, last written first.
+    List {
+        /// Only these: waiting, sent, suppressed or dead.
+        #[arg(long, value_name = "STATUS", value_parser = message_status)]
+        status: Option<MessageStatus>,
+        /// How many.
+        #[arg(long, value_name = "N", default_value_t = 50)]
+        limit: u32,
+    },
+    /// Show what is known of a message, and what was done to it; never its body.
+    Show {
+        /// Its idempotency key, such as `stripe//live/credit:ch_1`.
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Send messages after all that were given up, with new attempts and the same key.
+    Retry(RetryArgs),
+}
+
+/// Arguments of `recon outbox retry`.
+#[derive(Clone, Debug, Args)]
+pub struct RetryArgs {
+    /// Idempotency keys, such as `stripe//live/credit:ch_1`.
+    #[arg(value_name = "KEY", required = true)]
+    pub keys: Vec<String>,
+    /// Why; kept with your user name.
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+}
+
 /// Arguments of `recon replay`.
 #[derive(Clone, Debug, Args)]
 pub struct ReplayArgs {
@@ -68,6 +102,12 @@ pub struct ReplayArgs {
     /// How often.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "to", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub times: u32,
+}
+
+fn message_status(text: &str) -> Result<MessageStatus, String> {
+    let words = || MessageStatus::ALL.map(MessageStatus::as_str).join(", ");
+    let found = MessageStatus::ALL.into_iter().find(|status| status.as_str() == text);
+    found.ok_or_else(|| format!("must be one of {}", words()))
 }
 
 fn status(text: &str) -> Result<InboxStatus, String> {

@@ -7,6 +7,7 @@ pub mod demo;
 pub mod inbox;
 pub mod init;
 pub mod man;
+pub mod outbox;
 pub mod prune;
 pub mod replay;
 pub mod run;

@@ -32,7 +32,7 @@ impl Context<'_> {
         let mut secrets = Vec::new();
         for item in section.items(key)?.unwrap_or_default() {
             if self.needs.webhook_secrets {
-                secrets.push(self.secret_value(section, key, item.get_ref())?);
+                secrets.push(self.signing_secret(section, key, item.get_ref())?);
             } else {
                 secret_source(section, key, item.get_ref())?;
             }
@@ -56,12 +56,61 @@ impl Context<'_> {
         &self.folder
     }
 
+    /// A secret that somebody chose freely: only the line break at its end is not part of it. Two lines are not one
+    /// secret: whoever changes secrets lists both.
+    fn signing_secret(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        value: &DeValue<'_>,
+    ) -> Result<Secret, Unusable> {
+        const LINE_ENDS: [char; 2] = ['\r', '\n'];
+        let text = self.outside_text(section, key, value)?;
+        let text = text.trim_matches(LINE_ENDS);
+        if text.trim().is_empty() {
+            return Err(empty(section, key, value));
+        }
+        if text.contains(LINE_ENDS) {
+            return Err(section.bad(
+                key,
+                "holds several lines where it is read",
+                "give each secret its own { env = … } or { file = … } in the list, the current one first",
+            ));
+        }
+        if text.trim() != text {
+            tracing::warn!("a secret of {key} begins or ends with a space, which is taken as a part of it");
+        }
+        Ok(Secret::new(text.to_owned()))
+    }
+
     fn secret_value(
         &self,
         section: &Section<'_>,
         key: &str,
         value: &DeValue<'_>,
     ) -> Result<Secret, Unusable> {
+        let text = self.outside_text(section, key, value)?;
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(empty(section, key, value));
+        }
+        if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+            return Err(section.bad(
+                key,
+                "holds spaces or line breaks where it is read",
+                "give one line, the key alone, without quotes or a name before it",
+            ));
+        }
+        Ok(Secret::new(text.to_owned()))
+    }
+
+    /// What stands in the environment or the file that the value names.
+    fn outside_text(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        value: &DeValue<'_>,
+    ) -> Result<String, Unusable> {
         let text = match secret_source(section, key, value)? {
             SecretSource::Env(name) => (self.environment)(name).ok_or_else(|| {
                 section.bad(
@@ -84,26 +133,7 @@ impl Context<'_> {
                 })?
             }
         };
-        let text = text.trim();
-        if text.is_empty() {
-            let place = match secret_source(section, key, value)? {
-                SecretSource::Env(name) => format!("the environment variable {name} is set to nothing"),
-                SecretSource::File(name) => format!("the file {name} is empty"),
-            };
-            return Err(section.bad(
-                key,
-                "is empty where the configuration says to read it",
-                format!("{place}: give the key there"),
-            ));
-        }
-        if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-            return Err(section.bad(
-                key,
-                "holds spaces or line breaks where it is read",
-                "give one line, the key alone, without quotes or a name before it",
-            ));
-        }
-        Ok(Secret::new(text.to_owned()))
+        Ok(text)
     }
 
     /// Where a side is read: `store`, `none`, or a database.
@@ -176,6 +206,20 @@ impl Context<'_> {
         }
         Ok(format!("sqlite:{}", beside(&self.folder, path).display()))
     }
+}
+
+/// The refusal of a secret that is not there.
+fn empty(section: &Section<'_>, key: &str, value: &DeValue<'_>) -> Unusable {
+    let place = match secret_source(section, key, value) {
+        Ok(SecretSource::Env(name)) => format!("the environment variable {name} is set to nothing"),
+        Ok(SecretSource::File(name)) => format!("the file {name} is empty"),
+        Err(unusable) => return unusable,
+    };
+    section.bad(
+        key,
+        "is empty where the configuration says to read it",
+        format!("{place}: give the key there"),
+    )
 }
 
 /// A URL and whether it was read from outside of the configuration file.

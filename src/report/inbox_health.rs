@@ -1,4 +1,5 @@
-//! `inbox_health.csv`: how the receiving side is doing, one row for each scope. A jump in
+//! `inbox_health.csv`: how the receiving side is doing, one row for each scope. What waits or is dead is counted
+//! as of now, whenever it was received; everything else is of the run's window. A jump in
 //! `duplicates_dropped` is a latency alarm: the provider gives up waiting and sends again.
 
 use super::cell::{Cell, Column, Holds, Style};
@@ -9,7 +10,7 @@ use chrono_tz::Tz;
 use std::collections::BTreeMap;
 
 /// Columns of `inbox_health.csv`.
-pub const COLUMNS: [Column; 15] = [
+pub const COLUMNS: [Column; 18] = [
     Column::new("provider", Holds::Text),
     Column::new("account", Holds::Id),
     Column::new("mode", Holds::Text),
@@ -20,10 +21,13 @@ pub const COLUMNS: [Column; 15] = [
     Column::new("parked", Holds::Count),
     Column::new("dead", Holds::Count),
     Column::new("duplicates_dropped", Holds::Count),
+    Column::new("conflicting_deliveries", Holds::Count),
+    Column::new("refused_deliveries", Holds::Count),
     Column::new("waiting_age_seconds_max", Holds::Count),
     Column::new("waiting_above_age", Holds::Count),
     Column::new("oldest_waiting_at", Holds::Time),
     Column::new("completion_mean_ms", Holds::Count),
+    Column::new("completion_p99_ms", Holds::Count),
     Column::new("completion_slowest_ms", Holds::Count),
 ];
 
@@ -32,19 +36,26 @@ pub const COLUMNS: [Column; 15] = [
 pub struct InboxHealth {
     /// Scope.
     pub scope: Scope,
-    /// Events by status, over the run's window by first receipt.
+    /// Events by status: those that ended, of the run's window by first receipt; `received`, `parked` and `dead`, all.
     pub events: BTreeMap<InboxStatus, u64>,
-    /// Deliveries beyond the first of each event.
+    /// Deliveries beyond the first of each event of the window.
     pub duplicates_dropped: u64,
+    /// Deliveries in the window of other bytes under a known event's id; kept, never applied.
+    pub conflicting_deliveries: u64,
+    /// Deliveries refused on the UTC days that the window touches. Nothing of them is believed, so they count at
+    /// their endpoint's platform account.
+    pub refused_deliveries: u64,
     /// The age from which a waiting event counts below, seconds.
     pub waiting_age_seconds_max: u64,
     /// Events `received` or `parked` that are older than that.
     pub waiting_above_age: u64,
     /// First receipt of the oldest `received` or `parked` event, Unix µs; `None` where none waits.
     pub oldest_waiting_us: Option<i64>,
-    /// Mean time from first receipt to application, ms; `None` where nothing was applied or the
-    /// inbox does not say.
+    /// Mean time from first receipt to the end, ms, of the window's events that ended by themselves; `None` where
+    /// none did.
     pub completion_mean_ms: Option<u64>,
+    /// The time that 99 of a hundred did not exceed, ms.
+    pub completion_p99_ms: Option<u64>,
     /// Longest such time, ms.
     pub completion_slowest_ms: Option<u64>,
 }
@@ -65,10 +76,13 @@ pub fn render(rows: &[InboxHealth], style: Style, zone: Tz) -> Result<(Vec<u8>, 
         cells.extend(counts.map(Cell::Count));
         cells.extend([
             Cell::Count(row.duplicates_dropped),
+            Cell::Count(row.conflicting_deliveries),
+            Cell::Count(row.refused_deliveries),
             Cell::Count(row.waiting_age_seconds_max),
             Cell::Count(row.waiting_above_age),
             oldest.as_deref().map_or(Cell::Empty, Cell::Time),
             row.completion_mean_ms.map_or(Cell::Empty, Cell::Count),
+            row.completion_p99_ms.map_or(Cell::Empty, Cell::Count),
             row.completion_slowest_ms.map_or(Cell::Empty, Cell::Count),
         ]);
         sheet.push(&cells)?;

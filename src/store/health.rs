@@ -1,60 +1,8 @@
-//! How recon's own inbox is doing.
+//! What waits in recon's own inbox, and what is counted of deliveries; asked every few seconds.
 
 use super::Store;
-use crate::record::{InboxStatus, Scope};
 use anyhow::{Context, Result};
 use sqlx::{AnyConnection, Row};
-use std::collections::BTreeMap;
-
-/// The inbox of one scope.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScopeHealth {
-    /// Scope.
-    pub scope: Scope,
-    /// Events by status.
-    pub events: BTreeMap<InboxStatus, u64>,
-    /// Deliveries beyond the first of each event.
-    pub duplicates: u64,
-    /// Events that wait and were received before the asked instant.
-    pub waiting_above_age: u64,
-    /// First receipt of the oldest waiting event, Unix µs.
-    pub oldest_waiting_us: Option<i64>,
-}
-
-/// Health by scope; an event that waits longer than since `old_before_us` (Unix µs) counts as old.
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn inbox_health(store: &Store, old_before_us: i64) -> Result<Vec<ScopeHealth>> {
-    let rows = sqlx::query(include_str!("../../queries/store/inbox_health.sql"))
-        .bind(old_before_us)
-        .fetch_all(store.pool())
-        .await
-        .context("read the health of the inbox")?;
-    let mut by_scope: BTreeMap<Scope, ScopeHealth> = BTreeMap::new();
-    for row in rows {
-        let text = |name: &str| row.try_get::<String, _>(name);
-        let count = |name: &str| row.try_get::<i64, _>(name).map(|value| u64::try_from(value).unwrap_or(0));
-        let scope = Scope::new(&text("provider")?, &text("account")?, &text("mode")?);
-        let Ok(status) = text("status")?.parse::<InboxStatus>() else { continue };
-        let health = by_scope.entry(scope.clone()).or_insert_with(|| ScopeHealth {
-            scope,
-            events: BTreeMap::new(),
-            duplicates: 0,
-            waiting_above_age: 0,
-            oldest_waiting_us: None,
-        });
-        health.events.insert(status, count("events")?);
-        health.duplicates += count("duplicates")?;
-        if matches!(status, InboxStatus::Received | InboxStatus::Parked) {
-            health.waiting_above_age += count("above_age")?;
-            let oldest_us = row.try_get::<i64, _>("oldest_us")?;
-            health.oldest_waiting_us =
-                Some(health.oldest_waiting_us.map_or(oldest_us, |known| known.min(oldest_us)));
-        }
-    }
-    Ok(by_scope.into_values().collect())
-}
 
 /// What waits in the inbox of all scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +46,36 @@ pub async fn backlog(store: &Store, old_before_us: i64) -> Result<Backlog> {
         backlog.oldest_us = Some(backlog.oldest_us.map_or(oldest_us, |known| known.min(oldest_us)));
     }
     Ok(backlog)
+}
+
+/// Dead letters of a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDead {
+    /// How many.
+    pub events: i64,
+    /// Why the first gave up.
+    pub first_error: String,
+}
+
+/// What became a dead letter after this instant, Unix µs; `None`: nothing.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn dead_since(store: &Store, since_us: i64) -> Result<Option<NewDead>> {
+    let query = sqlx::query(include_str!("../../queries/store/inbox_dead_since.sql"));
+    let row = query.bind(since_us).fetch_optional(store.pool()).await.context("look for dead letters")?;
+    let Some(row) = row else { return Ok(None) };
+    Ok(Some(NewDead { events: row.try_get("events")?, first_error: row.try_get("last_error")? }))
+}
+
+/// Deliveries beyond the first of each event, in all.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn repeated_deliveries(store: &Store) -> Result<u64> {
+    let query = sqlx::query(include_str!("../../queries/store/inbox_repeated.sql"));
+    let row = query.fetch_one(store.pool()).await.context("count repeated deliveries")?;
+    Ok(u64::try_from(row.try_get::<i64, _>("duplicates")?)?)
 }
 
 /// Adds to the count of refused deliveries of a day. The caller commits.

@@ -10,13 +10,14 @@ use sqlx::{AnyConnection, AnyPool, Row, SqlSafeStr};
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn all(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 6] = [
+    const FILES: [(i64, &str, &str); 7] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
         (4, "payment asked", include_str!("../../migrations/0004_payment_asked.sql")),
         (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
         (6, "receive", include_str!("../../migrations/0006_receive.sql")),
+        (7, "operating", include_str!("../../migrations/0007_operating.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =

@@ -3,10 +3,11 @@
 use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::Scopes;
 use super::{Database, Store};
-use crate::record::EventKey;
+use crate::record::{EventKey, Scope};
 use anyhow::{Context, Result};
 use sqlx::any::AnyRow;
 use sqlx::{AnyConnection, Row};
+use std::collections::BTreeMap;
 
 /// An event of the inbox without its body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,8 @@ pub enum Action {
     Replay,
     /// Send it to a handler once more.
     Redeliver,
+    /// Drop its raw body.
+    Prune,
 }
 
 impl Action {
@@ -61,6 +64,7 @@ impl Action {
             Self::Discard => "discard",
             Self::Replay => "replay",
             Self::Redeliver => "redeliver",
+            Self::Prune => "prune",
         }
     }
 }
@@ -89,6 +93,17 @@ pub struct Kept {
     pub actor: String,
     /// When, Unix µs.
     pub at_us: i64,
+}
+
+impl Kept {
+    pub(super) fn of(row: &AnyRow) -> Result<Self> {
+        Ok(Self {
+            action: row.try_get("action")?,
+            reason: row.try_get("reason")?,
+            actor: row.try_get("actor")?,
+            at_us: row.try_get("at_us")?,
+        })
+    }
 }
 
 /// Events, last received first; of one status, or all where it is empty.
@@ -136,16 +151,8 @@ pub async fn body(store: &Store, key: &EventKey) -> Result<Option<Vec<u8>>> {
 /// When the store cannot be read.
 pub async fn actions(store: &Store, key: &EventKey) -> Result<Vec<Kept>> {
     let query = of_event(include_str!("../../queries/store/inbox_actions.sql"), key);
-    let mut kept = Vec::new();
-    for row in &query.fetch_all(store.pool()).await.context("read what was done to an event")? {
-        kept.push(Kept {
-            action: row.try_get("action")?,
-            reason: row.try_get("reason")?,
-            actor: row.try_get("actor")?,
-            at_us: row.try_get("at_us")?,
-        });
-    }
-    Ok(kept)
+    let rows = query.fetch_all(store.pool()).await.context("read what was done to an event")?;
+    rows.iter().map(Kept::of).collect()
 }
 
 /// How many other bodies came under an event's id.
@@ -166,7 +173,7 @@ pub async fn act(connection: &mut AnyConnection, events: &[EventKey], act: Act<'
         Action::Retry => Some(include_str!("../../queries/store/inbox_retry.sql")),
         Action::Discard => Some(include_str!("../../queries/store/inbox_discard.sql")),
         Action::Replay => Some(include_str!("../../queries/store/inbox_replay.sql")),
-        Action::Redeliver => None,
+        Action::Redeliver | Action::Prune => None,
     };
     let Some(sql) = sql else {
         keep(connection, events, act).await?;
@@ -214,17 +221,21 @@ pub struct Pruned {
     pub kept: i64,
 }
 
-/// Drops raw bodies received before this instant, Unix µs, in small transactions.
+/// Drops raw bodies received before this instant, Unix µs, in small transactions. Each keeps what it dropped as an
+/// [`Action::Prune`] of its own microsecond, one row for each scope, of no event.
 ///
 /// # Errors
 /// When the store cannot be written. What was dropped stays dropped.
-pub async fn prune(store: &Store, before_us: i64) -> Result<Pruned> {
+pub async fn prune(store: &Store, before_us: i64, act: Act<'_>) -> Result<Pruned> {
     const AT_A_TIME: i64 = 1_000;
     let mut pruned = Pruned::default();
+    let mut act = act;
     loop {
         let mut tx = store.begin_write().await?;
         let query = sqlx::query(include_str!("../../queries/store/inbox_prune.sql"));
         let rows = query.bind(before_us).bind(AT_A_TIME).fetch_all(&mut *tx).await.context("drop bodies")?;
+        keep_pruned(&mut tx, &rows, "bodies of events", act).await?;
+        act.at_us += 1;
         tx.commit().await.context("drop bodies")?;
         pruned.events += rows.len() as u64;
         if rows.is_empty() {
@@ -234,12 +245,34 @@ pub async fn prune(store: &Store, before_us: i64) -> Result<Pruned> {
     let mut tx = store.begin_write().await?;
     let query = sqlx::query(include_str!("../../queries/store/inbox_conflict_prune.sql"));
     let rows = query.bind(Vec::<u8>::new()).bind(before_us).fetch_all(&mut *tx).await;
-    pruned.conflicts = rows.context("empty other bytes")?.len() as u64;
+    let rows = rows.context("empty other bytes")?;
+    keep_pruned(&mut tx, &rows, "other bodies under known ids", act).await?;
+    pruned.conflicts = rows.len() as u64;
     let query = sqlx::query(include_str!("../../queries/store/inbox_kept.sql"));
     let row = query.bind(before_us).fetch_one(&mut *tx).await.context("count kept bodies")?;
     pruned.kept = row.try_get("events")?;
     tx.commit().await.context("empty other bytes")?;
     Ok(pruned)
+}
+
+/// Keeps how many bodies were dropped, one row for each scope.
+async fn keep_pruned(
+    connection: &mut AnyConnection,
+    rows: &[AnyRow],
+    what: &str,
+    act: Act<'_>,
+) -> Result<()> {
+    let mut scopes = Scopes::default();
+    let mut dropped: BTreeMap<Scope, u64> = BTreeMap::new();
+    for row in rows {
+        *dropped.entry(scopes.of(row)?).or_default() += 1;
+    }
+    for (scope, count) in dropped {
+        let reason = format!("{}: {count} {what}", act.reason);
+        let of_no_event = EventKey { scope, event_id: String::new() };
+        keep(connection, &[of_no_event], Act { reason: &reason, ..act }).await?;
+    }
+    Ok(())
 }
 
 type Query<'q> = sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments>;

@@ -211,21 +211,24 @@ fn request(
     }
 }
 
-/// The refund that an event is about, where the provider has no such refund any more: it failed after it had
-/// succeeded (<https://docs.stripe.com/refunds#failed-refunds>).
+/// The refund or payout that an event is about, where the provider has no such effect any more: it failed after it
+/// had succeeded (<https://docs.stripe.com/refunds#failed-refunds>, the field `status` of
+/// <https://docs.stripe.com/api/payouts/object>).
 fn undone(key: &EventKey, subject: &Subject, root_id: &str, fetched: Option<&Fetched>) -> Option<EffectKey> {
-    if stream_of_id(&subject.object_id) != Some("refunds") {
-        return None;
-    }
+    let kind = match stream_of_id(&subject.object_id)? {
+        "refunds" => EffectKind::Refund,
+        "payouts" => EffectKind::Payout,
+        _ => return None,
+    };
     let (effects, is_clear) = match fetched {
         Some(fetched) => {
             let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
             (effects, !fetched.notes.contains_key(&subject.object_id))
         }
-        None => (&*subject.own.effects, subject.own.is_refund_over && !subject.own.is_partial),
+        None => (&*subject.own.effects, subject.own.is_over && !subject.own.is_partial),
     };
     let stands = effects.iter().any(|effect| effect.object_id == subject.object_id);
-    (is_clear && !stands).then(|| EffectKey::of(&key.scope, EffectKind::Refund, &subject.object_id))
+    (is_clear && !stands).then(|| EffectKey::of(&key.scope, kind, &subject.object_id))
 }
 
 /// The charge whose credit must stand in the books before this money goes back.

@@ -8,10 +8,11 @@ use super::call::Caller;
 use crate::config::NotifySettings;
 use crate::provider::{Cancel, Timing};
 use crate::record::SECOND_US;
-use crate::store::{Store, inbox_health};
+use crate::store::notification;
+use crate::store::{NewDead, Store, backlog, dead_since, repeated_deliveries};
 use anyhow::Result;
 use serde::Serialize;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,16 +20,28 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the inbox is looked at.
 const LOOK: Duration = Duration::from_mins(1);
 const HOUR_US: i64 = 3_600 * SECOND_US;
+/// How long nobody else tells what one is telling, should that one vanish: longer than the call takes.
+const HOLD_US: i64 = 30 * SECOND_US;
 
-/// What is told, at most once an hour each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What is told, at most once an hour each, by all workers of a store together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     DeadLetter,
     Waiting,
     Duplicates,
 }
 
-/// Tells of one store. What was told when is this process's own memory.
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeadLetter => "dead_letter",
+            Self::Waiting => "waiting",
+            Self::Duplicates => "duplicates",
+        }
+    }
+}
+
+/// Tells of one store. What was told when is in the store: neither a second worker nor a restart repeats it.
 #[derive(Debug)]
 pub struct Notifier<'a> {
     settings: &'a NotifySettings,
@@ -36,7 +49,6 @@ pub struct Notifier<'a> {
     caller: Caller,
     timing: Timing,
     cancel: Cancel,
-    told: Mutex<BTreeMap<Kind, i64>>,
     /// (when, duplicates in all), of the last hour and one before.
     seen: Mutex<VecDeque<(i64, u64)>>,
 }
@@ -54,8 +66,7 @@ impl<'a> Notifier<'a> {
     ) -> Result<Option<Self>> {
         let Some(url) = &settings.url else { return Ok(None) };
         let caller = Caller::new(url.reveal(), CALL_TIMEOUT)?;
-        let (told, seen) = (Mutex::default(), Mutex::default());
-        Ok(Some(Self { settings, store, caller, timing, cancel, told, seen }))
+        Ok(Some(Self { settings, store, caller, timing, cancel, seen: Mutex::default() }))
     }
 
     /// Looks at the inbox every minute until asked to end.
@@ -71,41 +82,51 @@ impl<'a> Notifier<'a> {
         }
     }
 
-    /// Tells of dead letters among what a batch ended as.
+    /// Tells at once of dead letters, where a batch had some.
     pub async fn after(&self, ends: &[End]) {
-        let dead: Vec<&End> = ends.iter().filter(|end| end.is_dead()).collect();
-        let Some(first) = dead.first() else { return };
+        if !ends.iter().any(End::is_dead) {
+            return;
+        }
+        if let Err(error) = self.tell_of_dead_letters().await {
+            tracing::error!("telling of dead letters: {error:#}");
+        }
+    }
+
+    /// What became a dead letter within an hour after the last notification is told after that hour.
+    async fn tell_of_dead_letters(&self) -> Result<()> {
+        let told_us = notification::told_at(&self.store, Kind::DeadLetter.as_str()).await?;
+        let Some(NewDead { events, first_error }) = dead_since(&self.store, told_us).await? else {
+            return Ok(());
+        };
         let text = format!(
-            "recon: {} event(s) became dead letters and are not tried again. The first: {}. \
-             `recon inbox dead` lists them, `recon inbox retry EVENT --reason …` tries one again.",
-            dead.len(),
-            first.error
+            "recon: {events} event(s) became dead letters and are not tried again. The first: {first_error}. \
+             `recon inbox dead` lists them, `recon inbox retry EVENT --reason …` tries one again."
         );
-        self.tell(Kind::DeadLetter, text).await;
+        self.tell(Kind::DeadLetter, text).await
     }
 
     /// Looks once.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// When the store cannot be read or written.
     pub async fn look(&self) -> Result<()> {
+        self.tell_of_dead_letters().await?;
         let now_us = self.timing.now_us();
         let age_us = i64::try_from(self.settings.waiting_age.as_micros()).unwrap_or(i64::MAX);
-        let health = inbox_health(&self.store, now_us.saturating_sub(age_us)).await?;
-        let waiting: u64 = health.iter().map(|scope| scope.waiting_above_age).sum();
+        let waiting = backlog(&self.store, now_us.saturating_sub(age_us)).await?.above_age;
         if waiting > 0 {
             let minutes = self.settings.waiting_age.as_secs() / 60;
             let text = format!("recon: {waiting} event(s) wait for longer than {minutes} min to be applied.");
-            self.tell(Kind::Waiting, text).await;
+            self.tell(Kind::Waiting, text).await?;
         }
-        let duplicates = health.iter().map(|scope| scope.duplicates).sum();
+        let duplicates = repeated_deliveries(&self.store).await?;
         let more = self.more_than_an_hour_ago(now_us, duplicates);
         if more > self.settings.duplicates_per_hour {
             let text = format!(
                 "recon: {more} repeated deliveries within an hour. This is an alarm about latency: providers send \
                  again what was not answered in time. Look at the receiver's answer times."
             );
-            self.tell(Kind::Duplicates, text).await;
+            self.tell(Kind::Duplicates, text).await?;
         }
         Ok(())
     }
@@ -119,27 +140,28 @@ impl<'a> Notifier<'a> {
         seen.front().map_or(0, |(_, before)| duplicates.saturating_sub(*before))
     }
 
-    async fn tell(&self, kind: Kind, text: String) {
+    async fn tell(&self, kind: Kind, text: String) -> Result<()> {
         #[derive(Serialize)]
         struct Body<'t> {
             text: &'t str,
         }
         let now_us = self.timing.now_us();
-        {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            if told.get(&kind).is_some_and(|last_us| now_us.saturating_sub(*last_us) < HOUR_US) {
-                return;
-            }
-            told.insert(kind, now_us);
+        let held_until_us = now_us.saturating_add(HOLD_US);
+        let told_before_us = now_us.saturating_sub(HOUR_US);
+        let name = kind.as_str();
+        if !notification::claim(&self.store, name, told_before_us, now_us, held_until_us).await? {
+            return Ok(());
         }
         let body = serde_json::to_vec(&Body { text: &text }).unwrap_or_default();
         let error = match self.caller.post(&[("content-type", "application/json")], body).await {
-            Ok(200..=299) => return,
+            Ok(200..=299) => {
+                return notification::settle(&self.store, name, Some(now_us), held_until_us).await;
+            }
             Ok(status) => format!("answered {status}"),
             Err(error) => format!("{error:#}"),
         };
-        // It is told again next time.
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(&kind);
         tracing::error!("a notification was not taken: {error}; it said: {text}");
+        // It is told again next time.
+        notification::settle(&self.store, name, None, held_until_us).await
     }
 }

@@ -51,10 +51,10 @@ pub struct Own {
     pub effects: Vec<ProviderEffect>,
     /// Its word on the payment's status.
     pub state: Option<ProviderState>,
-    /// Whether it is a refund.
-    pub is_refund: bool,
-    /// Whether it is a refund that failed or was called off, which is its end.
-    pub is_refund_over: bool,
+    /// Whether it is a refund or a payout: its own word is enough where it announces no effect.
+    pub is_movement: bool,
+    /// Whether it is one that failed or was called off, which is its end.
+    pub is_over: bool,
     /// Whether a part of it could not be read, or comes later.
     pub is_partial: bool,
 }
@@ -74,8 +74,10 @@ pub fn is_fetched(setting: Option<&BTreeSet<String>>, event_type: &str) -> bool 
         return types.contains(event_type) || types.contains("*");
     }
     let moves_money = matches!(tracks_of_type(event_type), Some(Tracks::Effect(_)));
-    // A dispute that is closed and a refund that fails lead back to an earlier status.
-    moves_money || event_type == "refund.failed" || event_type.starts_with("charge.dispute.")
+    // A dispute that is closed and a refund that fails lead back to an earlier status; what failed was booked before.
+    moves_money
+        || ["refund.failed", "payout.failed"].contains(&event_type)
+        || event_type.starts_with("charge.dispute.")
 }
 
 /// Reads an event of a Stripe account. `fetch` is the setting of that name.
@@ -131,7 +133,7 @@ fn proves(own: &Own, event: &ProviderEvent, kind: Option<EffectKind>) -> bool {
             let is_it = |effect: &ProviderEffect| effect.kind == kind && effect.object_id == event.object_id;
             !own.is_partial && own.effects.iter().any(is_it)
         }
-        None => own.state.is_some() || (own.is_refund && !own.is_partial),
+        None => own.state.is_some() || (own.is_movement && !own.is_partial),
     }
 }
 
@@ -185,8 +187,8 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
         _ => return own,
     };
     let Ok(facts) = stripe::facts(reading, stream, json.as_bytes()) else { return own };
-    own.is_refund = stream == "refunds";
-    own.is_refund_over = own.is_refund && matches!(object.status.as_deref(), Some("failed" | "canceled"));
+    own.is_movement = matches!(stream, "refunds" | "payouts");
+    own.is_over = own.is_movement && matches!(object.status.as_deref(), Some("failed" | "canceled"));
     for fact in facts {
         match fact {
             Fact::ProviderEffect(effect) => own.effects.push(effect),
@@ -204,14 +206,23 @@ mod tests {
 
     #[test]
     fn what_announces_money_or_may_take_a_status_back_is_fetched_by_default() {
-        for fetched in
-            ["charge.succeeded", "invoice.paid", "refund.failed", "charge.dispute.closed", "payout.paid"]
-        {
+        for fetched in [
+            "charge.succeeded",
+            "invoice.paid",
+            "refund.failed",
+            "charge.dispute.closed",
+            "payout.paid",
+            "payout.failed",
+        ] {
             assert!(is_fetched(None, fetched), "{fetched}");
         }
-        for own in
-            ["payment_intent.processing", "charge.failed", "payment_intent.canceled", "customer.created"]
-        {
+        for own in [
+            "payment_intent.processing",
+            "charge.failed",
+            "payment_intent.canceled",
+            "payout.canceled",
+            "customer.created",
+        ] {
             assert!(!is_fetched(None, own), "{own}");
         }
         let set = BTreeSet::from(["charge.failed".to_owned()]);

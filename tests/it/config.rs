@@ -270,3 +270,73 @@ fn bad_values_say_what_is_allowed() {
     assert!(bad("[report\n").starts_with("/etc/recon/recon.toml:4: not readable as TOML"));
     assert!(read("").unwrap_err().message.contains("[[provider]] is missing"));
 }
+
+/// What `load_for` reads of an endpoint with these files in its list.
+fn signing_secrets(files: &[&[u8]]) -> Result<Vec<String>, Unusable> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut list = Vec::new();
+    for (at, bytes) in files.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("secret{at}")), bytes).unwrap();
+        list.push(format!("{{ file = \"secret{at}\" }}"));
+    }
+    let path = folder.path().join("recon.toml");
+    let text = format!(
+        "[[provider]]\nname = \"github\"\nkind = \"github\"\nwebhook_secrets = [{}]\n",
+        list.join(", ")
+    );
+    std::fs::write(&path, text).unwrap();
+    let needs = recon::config::Needs { api_keys: false, webhook_secrets: true };
+    let settings = recon::config::load_for(Some(&path), needs)?;
+    Ok(settings.endpoints[0].secrets.iter().map(|secret| secret.reveal().to_owned()).collect())
+}
+
+#[test]
+fn a_webhook_secret_may_be_any_line_and_several_stand_in_a_list() {
+    for (bytes, expected) in [
+        (&b"It's a Secret to Everybody\n"[..], "It's a Secret to Everybody"),
+        (b"two  spaces\tand a tab\r\n", "two  spaces\tand a tab"),
+        (b"\n\nplain\n\n", "plain"),
+        (b" blanks count ", " blanks count "),
+        ("geheim\u{00e4}".as_bytes(), "geheim\u{00e4}"),
+    ] {
+        assert_eq!(signing_secrets(&[bytes]).unwrap(), [expected]);
+    }
+    let both = signing_secrets(&[b"the new one\n", b"the old one\n"]).unwrap();
+    assert_eq!(both, ["the new one", "the old one"]);
+    for (bytes, why) in [
+        (&b"the new one\nthe old one\n"[..], "webhook_secrets holds several lines where it is read"),
+        (b" \n", "webhook_secrets is empty where the configuration says to read it"),
+        (b"", "webhook_secrets is empty where the configuration says to read it"),
+    ] {
+        let error = signing_secrets(&[bytes]).unwrap_err();
+        assert!(error.message.contains(why), "{}", error.message);
+        assert!(!error.message.contains("the old one") && !error.hint.contains("the old one"));
+    }
+}
+
+#[test]
+fn what_init_says_of_fetching_is_what_is_fetched() {
+    let text = recon::commands::init::CONFIGURATION;
+    let at = text.find("# fetch = ").unwrap();
+    let words: Vec<&str> = text[at..].lines().take(2).collect();
+    let said = words.join(" ");
+    let named = said.split("money, and ").nth(1).expect("what is fetched besides money");
+    let named: Vec<&str> = named.split(", ").map(str::trim).collect();
+    assert_eq!(named.len(), 3, "{named:?}");
+    let is_named = |event_type: &str| {
+        named.iter().any(|name| match name.strip_suffix('*') {
+            Some(start) => event_type.starts_with(start),
+            None => event_type == *name,
+        })
+    };
+    for (event_type, tracks) in recon::provider::stripe::event_type_effects() {
+        let is_money = matches!(tracks, recon::record::Tracks::Effect(_));
+        let is_said = is_money || is_named(event_type);
+        assert_eq!(recon::work::is_fetched(None, event_type), is_said, "{event_type}: {named:?}");
+    }
+    for name in named {
+        let start = name.trim_end_matches('*');
+        let mut types = recon::provider::stripe::event_type_effects().iter();
+        assert!(types.any(|(event_type, _)| event_type.starts_with(start)), "{name} is no type");
+    }
+}

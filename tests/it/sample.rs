@@ -211,10 +211,13 @@ pub fn sample() -> Sample {
                 (InboxStatus::Dead, 1),
             ]),
             duplicates_dropped: 37,
+            conflicting_deliveries: 1,
+            refused_deliveries: 12,
             waiting_age_seconds_max: 900,
             waiting_above_age: 2,
             oldest_waiting_us: Some(at(30, 14)),
             completion_mean_ms: Some(412),
+            completion_p99_ms: Some(2_030),
             completion_slowest_ms: Some(98_110),
         }],
         counted: BTreeMap::from([

@@ -6,6 +6,7 @@ mod once;
 mod outage;
 mod paypal;
 mod slow;
+mod watching;
 
 use crate::postgres::Place;
 use crate::receive::{Kind, Sample, T, URL, kind};
@@ -289,10 +290,7 @@ pub fn event(id: &str) -> String {
 /// The secret as a configuration takes it.
 pub fn secret_of(kind: &Kind) -> String {
     // One that cannot stand anywhere by chance.
-    kind.secret
-        .replace(' ', "_")
-        .replace("12345", "twilio-auth-token")
-        .replace("hush", "shopify-client-secret")
+    kind.secret.replace("12345", "twilio-auth-token").replace("hush", "shopify-client-secret")
 }
 
 /// An endpoint of each other scheme that is signed for here, with its secret's variable.

@@ -85,21 +85,7 @@ impl Stage {
 
     pub async fn reconcile(&self) -> (Outcome, PathBuf) {
         let settings = config::load(Some(&self.config())).unwrap();
-        let instant = |at_us: i64| Some(format_instant(at_us, chrono_tz::Tz::UTC));
-        let request = RunRequest {
-            window: WindowSpec {
-                since: instant(self.world.from_us),
-                until: instant(self.world.until_us),
-                month: None,
-            },
-            providers: vec![PROVIDER.to_owned()],
-            apply: false,
-            offline: false,
-            no_grace: false,
-            json: false,
-            now_us: self.world.now_us,
-            cancel: Cancel::never(),
-        };
+        let request = run_request(&self.world);
         let mut said = Vec::new();
         let finished = run::reconcile(&settings, &request, &mut said).await.unwrap();
         (finished.outcome, finished.dir.unwrap())
@@ -205,6 +191,21 @@ impl Stage {
         let text = std::fs::read_to_string(self.config()).unwrap();
         assert!(text.contains(from), "{from}");
         std::fs::write(self.config(), text.replace(from, to)).unwrap();
+    }
+}
+
+/// A run over a world's window, at its time.
+pub fn run_request(world: &World) -> RunRequest {
+    let instant = |at_us: i64| Some(format_instant(at_us, chrono_tz::Tz::UTC));
+    RunRequest {
+        window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
+        providers: vec![PROVIDER.to_owned()],
+        apply: false,
+        offline: false,
+        no_grace: false,
+        json: false,
+        now_us: world.now_us,
+        cancel: Cancel::never(),
     }
 }
 

@@ -19,6 +19,7 @@ use crate::report::next_steps::shell_word;
 use crate::report::summary::{Commands, Summary};
 use crate::report::tie_out::{TieOutRow, is_tied_out};
 use crate::report::{self, ReportInput, cell::Style};
+use crate::store::ScopeHealth;
 use crate::store::history::{self, Judged as JudgedScopes, Seen};
 use crate::store::lease::Lease;
 use crate::store::runs::{self, End, RunOutcome};
@@ -132,18 +133,35 @@ fn rows<'a>(job: &'a Job<'_>, findings: &'a [Finding], seen: &BTreeMap<String, S
 
 async fn health(job: &Job<'_>) -> Result<Vec<InboxHealth>> {
     let old_before_us = job.request.now_us - WAITING_SECONDS_MAX * SECOND_US;
-    let scopes = crate::store::inbox_health(job.store, old_before_us).await?;
-    let rows = scopes.into_iter().map(|found| InboxHealth {
-        scope: found.scope,
+    let mut scopes = crate::store::inbox_health(job.store, job.window, old_before_us).await?;
+    let mut refused = BTreeMap::new();
+    for (provider, deliveries) in crate::store::refused(job.store, job.window).await? {
+        let scope = platform_account(job, &scopes, &provider);
+        scopes.entry(scope.clone()).or_default();
+        refused.insert(scope, deliveries);
+    }
+    let rows = scopes.into_iter().map(|(scope, found)| InboxHealth {
+        refused_deliveries: refused.get(&scope).copied().unwrap_or(0),
+        scope,
         events: found.events,
         duplicates_dropped: found.duplicates,
+        conflicting_deliveries: found.conflicting,
         waiting_age_seconds_max: WAITING_SECONDS_MAX.unsigned_abs(),
         waiting_above_age: found.waiting_above_age,
         oldest_waiting_us: found.oldest_waiting_us,
-        completion_mean_ms: None,
-        completion_slowest_ms: None,
+        completion_mean_ms: found.completion.map(|completion| completion.mean_ms),
+        completion_p99_ms: found.completion.map(|completion| completion.p99_ms),
+        completion_slowest_ms: found.completion.map(|completion| completion.slowest_ms),
     });
     Ok(rows.collect())
+}
+
+/// Where a provider's refused deliveries count: nobody knows whose they are.
+fn platform_account(job: &Job<'_>, known: &BTreeMap<Scope, ScopeHealth>, provider: &str) -> Scope {
+    let configured = job.settings.endpoints.iter().find(|endpoint| endpoint.name == provider);
+    let received = || known.keys().find(|scope| *scope.provider == *provider).map(|scope| &*scope.mode);
+    let mode = configured.map(|endpoint| &*endpoint.mode).or_else(received);
+    Scope::new(provider, "", mode.unwrap_or_default())
 }
 
 fn counted(judged: &Judged) -> BTreeMap<String, u64> {

@@ -72,13 +72,14 @@ pub(super) fn facts(out: &mut Output<'_>, wire: &wire::Event<'_>) -> Result<(), 
     let pending = issues.whole("pending_webhooks", wire.pending_webhooks).unwrap_or(0);
     issues.object("data.previous_attributes", wire.data.previous_attributes);
     let subject = subject(out, &mut issues, &event_id, &event_type, is_wanted, &wire.data);
+    let tracks = booked(out, Family::of(&event_type), subject.tracks);
     out.facts.push(Fact::ProviderEvent(ProviderEvent {
         scope: reading.scope.clone(),
         root_id: subject.root_id.clone().into_owned(),
         object_id: subject.object_id.clone().into_owned(),
         event_id: event_id.clone().into_owned(),
         event_type: event_type.into_owned(),
-        tracks: booked(out, subject.tracks),
+        tracks,
         created_us,
         wanted: is_wanted,
         settled: is_settled(out, created_us, pending),
@@ -114,7 +115,7 @@ fn is_settled(out: &Output<'_>, created_us: i64, pending_webhooks: i64) -> bool 
 
 /// What an event stands for with the local side in view. Money that is not booked still changes the
 /// payment's status; money that concerns no payment then means nothing.
-fn booked(out: &Output<'_>, tracks: Tracks) -> Tracks {
+fn booked(out: &Output<'_>, family: Option<Family>, tracks: Tracks) -> Tracks {
     match tracks {
         Tracks::Effect(kind) if out.is_booked(kind) => tracks,
         Tracks::Effect(EffectKind::Credit) if out.is_booked(EffectKind::Fee) => {
@@ -122,6 +123,10 @@ fn booked(out: &Output<'_>, tracks: Tracks) -> Tracks {
         }
         Tracks::Effect(EffectKind::Fee | EffectKind::Payout) => Tracks::Nothing,
         Tracks::Effect(_) => Tracks::State,
+        // A payout has no status of its own; that it failed matters to whoever booked it.
+        Tracks::State if family == Some(Family::Payout) && !out.is_booked(EffectKind::Payout) => {
+            Tracks::Nothing
+        }
         Tracks::State | Tracks::Nothing => tracks,
     }
 }

@@ -102,7 +102,7 @@ const TYPES: &[(&str, Tracks)] = &[
     ("payment_intent.succeeded", CREDIT),
     ("payout.canceled", Tracks::Nothing),
     ("payout.created", Tracks::Nothing),
-    ("payout.failed", Tracks::Nothing),
+    ("payout.failed", Tracks::State),
     ("payout.paid", Tracks::Effect(EffectKind::Payout)),
     ("payout.reconciliation_completed", Tracks::Nothing),
     ("payout.updated", Tracks::Nothing),

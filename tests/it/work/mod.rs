@@ -1,11 +1,15 @@
 //! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
 
 pub mod ear;
+mod health;
 mod kills;
 mod once;
 mod operating;
 mod order;
+mod outbox;
+mod payout;
 mod sending;
 mod served;
 pub mod shop;
+mod telling;
 mod trouble;

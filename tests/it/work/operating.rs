@@ -10,6 +10,7 @@ use recon::config;
 use recon::receive::Refusal;
 use recon::record::InboxStatus;
 use recon::store::operating::Action;
+use sqlx::Row;
 use std::time::Duration;
 
 async fn said(shop: &Shop, args: &InboxArgs) -> Result<String, String> {
@@ -185,9 +186,22 @@ async fn pruning_drops_bodies_and_never_keys() {
     prune(&shop.settings(), shop.now_us(), &mut out).await.unwrap();
     let told = String::from_utf8(out).unwrap();
     assert!(told.contains("1 older events keep theirs"), "{told}");
+    // It is kept that bodies were dropped, how many, and by which setting.
+    let kept = sqlx::query("select event_id, reason, actor from inbox_action where action = 'prune'");
+    let kept = kept.fetch_all(shop.store.pool()).await.unwrap();
+    assert_eq!(kept.len(), 1);
+    let text = |name: &str| kept[0].get::<String, _>(name);
+    assert!(text("event_id").is_empty() && !text("actor").is_empty());
+    let dropped = format!(": {} bodies of events", events - 1);
+    let reason = text("reason");
+    assert!(reason.starts_with("[receive] retention 60d, received before 2026-06-1"), "{reason}");
+    assert!(reason.ends_with(&dropped), "{reason}");
     assert_eq!(shop.number("select count(*) from inbox_event").await, events + 1, "every key is there");
     assert_eq!(shop.number("select count(*) from inbox_event where body is not null").await, 2);
     assert_eq!(shop.number("select count(*) from inbox_event where body_sha256 = ''").await, 0);
+    prune(&shop.settings(), shop.now_us(), &mut Vec::new()).await.unwrap();
+    let kept = shop.number("select count(*) from inbox_action").await;
+    assert_eq!(kept, 1, "nothing dropped, nothing to keep");
     // A delivery that comes again after all is still a duplicate.
     let booked = shop.ledger().await;
     shop.receive([young]).await;

@@ -168,7 +168,12 @@ async fn the_team_is_told_of_dead_letters_waiting_events_and_late_answers_once_a
     shop.pass(Duration::from_mins(61));
     notifier.look().await.unwrap();
     let told = texts(&ear);
-    assert_eq!(told.len(), 4, "it still waits, and nothing came twice lately: {told:?}");
+    assert_eq!(
+        told.len(),
+        5,
+        "it still waits, nothing came twice lately, and one died within the hour: {told:?}"
+    );
+    assert!(told[3].contains("1 event(s) became dead letters"), "{told:?}");
     let counts = told.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<&str, u32>, text| {
         *counts.entry(text).or_default() += 1;
         counts

@@ -2,7 +2,7 @@
 //! but for what is waited.
 
 use crate::postgres::Place;
-use recon::cli::{RunRequest, WindowSpec};
+use crate::stage::run_request;
 use recon::commands::apply::{ApplyArgs, apply_to};
 use recon::commands::{Outcome, run};
 use recon::config::{self, Settings};
@@ -10,7 +10,7 @@ use recon::demo::PROVIDER;
 use recon::demo::emulator::{Emulator, Faults};
 use recon::demo::world::{Event, World};
 use recon::provider::{Cancel, Timing};
-use recon::record::{EffectKind, EventKey, Scope, format_instant, sha256_hex};
+use recon::record::{EffectKind, EventKey, Scope, sha256_hex};
 use recon::store::arrivals::{Arrival, file_arrivals};
 use recon::store::{Access, Store};
 use recon::work::{Tally, Worker};
@@ -202,21 +202,7 @@ impl Shop {
     /// A run over the world's window; its plan.
     pub async fn reconcile(&self) -> (Outcome, String, PathBuf) {
         let settings = self.settings();
-        let instant = |at_us: i64| Some(format_instant(at_us, chrono_tz::Tz::UTC));
-        let request = RunRequest {
-            window: WindowSpec {
-                since: instant(self.world.from_us),
-                until: instant(self.world.until_us),
-                month: None,
-            },
-            providers: vec![PROVIDER.to_owned()],
-            apply: false,
-            offline: false,
-            no_grace: false,
-            json: false,
-            now_us: self.world.now_us,
-            cancel: Cancel::never(),
-        };
+        let request = run_request(&self.world);
         let mut said = Vec::new();
         let finished = run::reconcile(&settings, &request, &mut said).await.unwrap();
         let dir = finished.dir.unwrap();
