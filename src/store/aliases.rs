@@ -1,7 +1,7 @@
 //! Which ids name the same payment.
 
-use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
-use super::{Database, Store};
+use super::batch::{CHUNK_ROWS, chunks, is_storable, repeat_values};
+use super::{Database, LOCK_ATTEMPTS, Store, is_busy};
 use crate::record::{Alias, Scope};
 use anyhow::{Context, Result};
 use sqlx::Row;
@@ -28,8 +28,19 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
     let unique: BTreeMap<(&Scope, &str), &Alias> =
         aliases.iter().map(|alias| ((&alias.scope, alias.alias_id.as_str()), alias)).collect();
     let rows: Vec<&Alias> = unique.into_values().collect();
-    let mut tx = store.begin_write().await?;
-    for chunk in rows.chunks(CHUNK_ROWS) {
+    let mut attempt = 1;
+    loop {
+        match try_save_aliases(store, &rows).await {
+            Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
+            other => return other,
+        }
+    }
+}
+
+/// Aliases with distinct keys, in key order. The keys alone decide, so no other writer is waited for.
+async fn try_save_aliases(store: &Store, rows: &[&Alias]) -> Result<()> {
+    let mut tx = store.begin().await?;
+    for chunk in chunks(rows) {
         let sql = repeat_values(
             Database::of(&tx),
             include_str!("../../queries/store/alias_upsert.sql"),
@@ -38,11 +49,11 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
         let mut query = sqlx::query(sql);
         for alias in chunk {
             query = query
-                .bind(alias.scope.provider.to_string())
-                .bind(alias.scope.account.to_string())
-                .bind(alias.scope.mode.to_string())
-                .bind(alias.alias_id.clone())
-                .bind(alias.root_id.clone())
+                .bind(&*alias.scope.provider)
+                .bind(&*alias.scope.account)
+                .bind(&*alias.scope.mode)
+                .bind(&*alias.alias_id)
+                .bind(&*alias.root_id)
                 .bind(i64::from(alias.is_part));
         }
         query.fetch_all(&mut *tx).await.context("keep aliases")?;

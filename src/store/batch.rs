@@ -9,10 +9,20 @@ use super::Database;
 use sqlx::AssertSqlSafe;
 use std::borrow::Cow;
 
-/// Rows per statement. Single-row inserts are many times slower; more than this gains nothing, and
+/// Rows per statement. Single-row inserts are many times slower; more than this gains little, and
 /// the parameters of the widest statement (19 a row) stay far under the limits: 32,766 on SQLite
 /// (<https://sqlite.org/limits.html>), 65,535 on PostgreSQL (a 16-bit count in its protocol).
 pub const CHUNK_ROWS: usize = 100;
+
+/// Rows per statement where a worker has thousands at hand, so that fewer answers are waited for.
+const MANY_ROWS: usize = 1_000;
+
+/// Rows in parts for one statement each: as many of [`MANY_ROWS`] as there are, the rest in parts of [`CHUNK_ROWS`].
+/// Each number of rows is a statement of its own that the connection keeps, so the large ones have one number.
+pub fn chunks<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
+    let (many, rest) = rows.split_at(rows.len() - rows.len() % MANY_ROWS);
+    many.chunks(MANY_ROWS).chain(rest.chunks(CHUNK_ROWS))
+}
 
 /// The statement for `rows` rows. Parameters are bound in the order of the text: those before the
 /// tuple, then each row's.
@@ -74,14 +84,29 @@ fn unnumbered(template: &str) -> String {
 
 /// `$1`, `$2`, … for each `?`.
 fn numbered(text: &str) -> String {
+    const DIGITS: usize = 5;
     let mut parts = text.split('?');
-    let mut numbered = parts.next().unwrap_or_default().to_owned();
+    let mut numbered = String::with_capacity(text.len() * (DIGITS + 3) / 3);
+    numbered.push_str(parts.next().unwrap_or_default());
     for (index, part) in parts.enumerate() {
-        numbered.push('$');
-        numbered.push_str(&(index + 1).to_string());
+        push_parameter(&mut numbered, index + 1);
         numbered.push_str(part);
     }
     numbered
+}
+
+/// A statement has thousands of them, so each is written without a text of its own.
+fn push_parameter(text: &mut String, number: usize) {
+    text.push('$');
+    let mut unit = 1;
+    while number / unit >= 10 {
+        unit *= 10;
+    }
+    while unit > 0 {
+        let digit = u32::try_from(number / unit % 10).unwrap_or_default();
+        text.push(char::from_digit(digit, 10).unwrap_or_default());
+        unit /= 10;
+    }
 }
 
 #[cfg(test)]
@@ -109,6 +134,17 @@ mod tests {
             repeat_values(Database::Sqlite, "select a from t where a in (values ($1))", 1).0,
             "select a from t where a in (values (?))"
         );
+        let wide = repeat_values(Database::Postgres, "insert into t (a, b) values ($1, $2)", 60).0;
+        assert!(wide.contains("($9, $10)") && wide.ends_with("($119, $120)"), "{wide}");
+    }
+
+    #[test]
+    fn rows_are_parted_without_loss() {
+        let rows: Vec<usize> = (0..2_350).collect();
+        let sizes: Vec<usize> = chunks(&rows).map(<[usize]>::len).collect();
+        assert_eq!(sizes, [1_000, 1_000, 100, 100, 100, 50]);
+        assert_eq!(chunks(&rows).flatten().copied().collect::<Vec<_>>(), rows);
+        assert_eq!(chunks::<usize>(&[]).count(), 0);
     }
 
     #[test]

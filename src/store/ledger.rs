@@ -2,7 +2,7 @@
 //! `apply.rs`; nothing updates or deletes an entry.
 
 use super::Database;
-use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use crate::record::{EffectKey, EffectKind, EventKey, Scope};
 use anyhow::{Context, Result, anyhow};
 use sqlx::any::AnyRow;
@@ -88,7 +88,7 @@ pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey])
     const SQL: &str = include_str!("../../queries/store/ledger_entries_by_key.sql");
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
-    for chunk in keys.chunks(CHUNK_ROWS) {
+    for chunk in chunks(keys) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for key in chunk {
             let scope = &key.scope;
@@ -109,7 +109,7 @@ pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey])
 pub async fn insert_entries(connection: &mut AnyConnection, entries: &[Entry]) -> Result<BTreeSet<String>> {
     const SQL: &str = include_str!("../../queries/store/ledger_entry_insert.sql");
     let mut inserted = BTreeSet::new();
-    for chunk in entries.chunks(CHUNK_ROWS) {
+    for chunk in chunks(entries) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for entry in chunk {
             let scope = &entry.key.scope;
@@ -137,7 +137,7 @@ pub async fn insert_applied_events(
     applied_at_us: i64,
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/applied_event_insert.sql");
-    for chunk in events.chunks(CHUNK_ROWS) {
+    for chunk in chunks(events) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (event, run_id) in chunk {
             let scope = &event.scope;
@@ -157,7 +157,7 @@ async fn entries_by_text(
     let texts: Vec<&str> = texts.iter().copied().filter(|text| is_storable(text)).collect();
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
-    for chunk in texts.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&texts) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for text in chunk {
             query = query.bind(*text);

@@ -10,10 +10,14 @@ use anyhow::{Context, Result, ensure};
 use sqlx::migrate::Migration;
 use sqlx::{Any, AnyConnection, AnyPool, Row, SqlSafeStr, Transaction};
 
-/// Limits how long a statement waits for a lock, and does not let a commit answer before it is on disk;
-/// both for this transaction alone, so that nothing is left to the next user of a pooled connection.
+/// Limits how long a statement waits for a lock, and does not let a commit answer before it is on disk. Rows are found
+/// by key: a plan made while a table was small, or before it was analysed, reads all of it for each statement, and
+/// the connection keeps that plan while the table grows. No plan depends on the values, so one is made for all. All for
+/// this transaction alone, so that nothing is left to the next user of a pooled connection.
 const BEGIN: &str = "begin isolation level read committed; \
-     select set_config('lock_timeout', '10s', true); \
+     select set_config('lock_timeout', '10s', true), set_config('plan_cache_mode', 'force_generic_plan', true), \
+         set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), \
+         set_config('enable_mergejoin', 'off', true); \
      select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'";
 const _: () = assert!(LOCK_WAIT_MS == 10_000, "the lock timeout in BEGIN");
 

@@ -1,7 +1,7 @@
 //! Local statuses and the ids that name the same payment.
 
 use super::Database;
-use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use super::ledger::Scopes;
 use crate::record::{Scope, Status};
 use anyhow::{Context, Result, anyhow};
@@ -67,9 +67,8 @@ async fn alias_rows(
     let roots: Vec<&String> = roots.iter().filter(|root| is_storable(root)).collect();
     let mut found = Vec::new();
     let mut scopes = Scopes::default();
-    let chunks = || roots.chunks(CHUNK_ROWS);
-    for (sql, chunk) in chunks().map(|chunk| (ALIASES, chunk)).chain(chunks().map(|chunk| (INVOICES, chunk)))
-    {
+    let parts = || chunks(&roots);
+    for (sql, chunk) in parts().map(|chunk| (ALIASES, chunk)).chain(parts().map(|chunk| (INVOICES, chunk))) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for root in chunk {
             query = query.bind(&***root);
@@ -94,7 +93,7 @@ pub async fn states(
     let objects: Vec<&ObjectKey> = objects.iter().collect();
     let mut found = BTreeMap::new();
     let mut scopes = Scopes::default();
-    for chunk in objects.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&objects) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (scope, object_id) in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);
@@ -148,7 +147,7 @@ pub async fn set_states(
     let rows: Vec<(&ObjectKey, &State)> = states.iter().collect();
     let mut written = BTreeSet::new();
     let mut scopes = Scopes::default();
-    for chunk in rows.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&rows) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for ((scope, object_id), state) in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);

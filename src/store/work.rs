@@ -4,7 +4,7 @@
 //! crash and a kill all take one path: the event is simply due again.
 
 use super::Database;
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::batch::{chunks, repeat_values};
 use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
@@ -92,7 +92,7 @@ pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<
     const SQL: &str = include_str!("../../queries/store/inbox_open.sql");
     let mut open = BTreeSet::new();
     let mut scopes = Scopes::default();
-    for chunk in keys.chunks(CHUNK_ROWS) {
+    for chunk in chunks(keys) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
@@ -130,7 +130,7 @@ pub async fn finish(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_finish.sql");
     let completed_us = (ending.status != InboxStatus::Parked).then_some(now_us);
-    for chunk in keys.chunks(CHUNK_ROWS) {
+    for chunk in chunks(keys) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()))
             .bind(ending.status.as_str());
         query = query.bind(completed_us).bind(ending.error).bind(ending.parked_for).bind(ending.due_us);
@@ -148,7 +148,7 @@ pub async fn finish(
 /// When the store cannot be written.
 pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_fail.sql");
-    for chunk in keys.chunks(CHUNK_ROWS) {
+    for chunk in chunks(keys) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(error);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
@@ -166,7 +166,7 @@ pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us:
     const SQL: &str = include_str!("../../queries/store/inbox_wake.sql");
     let landed = waited_for(connection, landed).await?;
     let mut woken = 0;
-    for chunk in landed.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&landed) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(now_us);
         for EffectKey { scope, key } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**key);

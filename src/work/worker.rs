@@ -14,7 +14,7 @@ use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
 use crate::record::{EventKey, InboxStatus, Scope, Window};
 use crate::serve::Metrics;
 use crate::store::work::{self, Claimed, Ending, NextAttempts};
-use crate::store::{LOCK_ATTEMPTS, Store, is_away, is_busy, resolve, save_aliases};
+use crate::store::{Database, LOCK_ATTEMPTS, Store, is_away, is_busy, resolve, save_aliases};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -86,24 +86,41 @@ impl<'a> Worker<'a> {
     pub async fn run(&self, drain: bool, mut after: impl AsyncFnMut(&[End])) -> Result<Tally> {
         let mut tally = Tally::new();
         let mut pause = POLL;
-        while !self.cancel.is_cancelled() {
-            let wait = match self.step().await {
-                Ok(Some(ends)) => {
-                    pause = POLL;
-                    for end in &ends {
-                        *tally.entry(end.status).or_default() += 1;
-                    }
-                    after(&ends).await;
-                    continue;
+        let mut in_hand = Vec::new();
+        while !in_hand.is_empty() || !self.cancel.is_cancelled() {
+            let (ended, next) = self.turn(&in_hand).await;
+            let was_due = !in_hand.is_empty();
+            in_hand = Vec::new();
+            if let Ok(ends) = &ended {
+                for end in ends {
+                    *tally.entry(end.status).or_default() += 1;
                 }
-                Ok(None) if drain => break,
-                Ok(None) => POLL,
-                Err(error) if drain => return Err(error),
-                Err(error) => {
+                if was_due {
+                    after(ends).await;
+                }
+            }
+            let error = match (ended, next) {
+                (Ok(_), Ok(next)) => {
+                    pause = POLL;
+                    in_hand = next;
+                    None
+                }
+                (Err(error), next) => {
+                    in_hand = next.unwrap_or_default();
+                    Some(error)
+                }
+                (Ok(_), Err(error)) => Some(error),
+            };
+            let wait = match error {
+                Some(error) if drain => return Err(error),
+                Some(error) => {
                     tracing::error!("working on the inbox: {error:#}");
                     pause = (pause * 2).min(PAUSE_MAX);
                     pause
                 }
+                None if was_due || !in_hand.is_empty() => continue,
+                None if drain => break,
+                None => POLL,
             };
             tokio::select! {
                 () = self.timing.sleep(wait) => {}
@@ -113,23 +130,32 @@ impl<'a> Worker<'a> {
         Ok(tally)
     }
 
-    /// One batch: claims what is due and ends it. `None`: nothing was due.
-    ///
-    /// # Errors
-    /// When the store fails. What was claimed is then due again.
-    pub async fn step(&self) -> Result<Option<Vec<End>>> {
-        let claimed = self.claim().await?;
-        if claimed.is_empty() {
-            return Ok(None);
+    /// Ends what is in hand and claims what comes next: at the same time where writers do not wait for one another,
+    /// so that the database is never idle while events are read. Either may fail without the other.
+    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<End>>, Result<Vec<Item>>) {
+        match self.store.database() {
+            Database::Postgres => tokio::join!(self.end(in_hand), self.next()),
+            Database::Sqlite => (self.end(in_hand).await, self.next().await),
         }
-        let items = self.plan(claimed).await?;
-        let ends = self.book(&items).await?;
+    }
+
+    /// Claims what is due, and what is to be done about it. Nothing once asked to end.
+    async fn next(&self) -> Result<Vec<Item>> {
+        let claimed = if self.cancel.is_cancelled() { Vec::new() } else { self.claim().await? };
+        if claimed.is_empty() { Ok(Vec::new()) } else { self.plan(claimed).await }
+    }
+
+    async fn end(&self, items: &[Item]) -> Result<Vec<End>> {
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ends = self.book(items).await?;
         for (item, end) in items.iter().zip(&ends) {
             if let Some(end) = end {
                 self.tell(&item.claimed, end);
             }
         }
-        Ok(Some(ends.into_iter().flatten().collect()))
+        Ok(ends.into_iter().flatten().collect())
     }
 
     async fn claim(&self) -> Result<Vec<Claimed>> {
