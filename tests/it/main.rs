@@ -15,6 +15,7 @@ mod demo_reading;
 mod demo_world;
 mod determinism;
 mod docs;
+mod fuzz;
 mod invoices;
 mod kill;
 mod local_side;

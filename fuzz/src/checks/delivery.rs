@@ -1,0 +1,163 @@
+//! What must hold of every delivery, whoever made it.
+
+use super::endpoints::Endpoint;
+use super::reference::{MARK, is_genuine, sign, signatures, signed_at_s};
+use super::request::Request;
+use super::{Outcome, number};
+use recon::config::Secret;
+use recon::receive::{
+    EVENTS_MAX, Refusal, Reply, TEXT_BYTES_MAX, Verified, authenticate, certificate_url, verify,
+};
+use serde_json::value::RawValue;
+
+/// A refusal is one byte: there is no room in it for anything of a delivery or of a secret.
+const _: () = assert!(size_of::<Refusal>() == 1);
+/// Longest challenge that is sent back, bytes.
+const CHALLENGE_MAX: usize = 1_024;
+
+/// A delivery as text, with the right signature put in where it asks for one.
+pub fn check(endpoint: &Endpoint, data: &[u8]) -> Outcome {
+    let mut request = Request::parse(data);
+    sign(endpoint, &mut request);
+    let secrets = endpoint.secrets();
+    let slot = authenticated(endpoint, &secrets, &request);
+    let verdict = verified(endpoint, &secrets, &request);
+    assert_eq!(verdict, verified(endpoint, &secrets, &request), "{}: read twice", endpoint.name);
+    match (&slot, &verdict) {
+        (Ok(slot), Ok(verified)) => assert_eq!(*slot, verified.secret_slot, "{}", endpoint.name),
+        (Err(left), right) => assert_eq!(Some(left), right.as_ref().err(), "{}", endpoint.name),
+        (Ok(_), Err(_)) => {}
+    }
+    if slot.is_ok() {
+        only_the_provider_signs(endpoint, &request);
+    }
+    match verdict {
+        Ok(verified) => {
+            usable(endpoint, &request, &verified);
+            Outcome::Accepted
+        }
+        Err(refusal) => {
+            assert!(Refusal::ALL.contains(&refusal) && (400..=503).contains(&refusal.status()));
+            Outcome::Refused
+        }
+    }
+}
+
+fn authenticated(endpoint: &Endpoint, secrets: &[Secret], request: &Request) -> Result<usize, Refusal> {
+    request.with(|delivery| authenticate(&endpoint.settings, secrets, delivery, endpoint.certificate))
+}
+
+fn verified(endpoint: &Endpoint, secrets: &[Secret], request: &Request) -> Result<Verified, Refusal> {
+    request.with(|delivery| verify(&endpoint.settings, secrets, delivery, endpoint.certificate))
+}
+
+/// What was accepted is genuine by the reference, in time, and not so with one bit turned or by another secret.
+fn only_the_provider_signs(endpoint: &Endpoint, request: &Request) {
+    let name = endpoint.name;
+    assert!(is_genuine(endpoint, request), "{name}: accepted, and not genuine");
+    if let Some(age_max_s) = endpoint.settings.age_max_s {
+        let signed_at_s = signed_at_s(endpoint, request).expect("a time of signing");
+        let age_us = i128::from(request.at_us) - i128::from(signed_at_s) * 1_000_000;
+        assert!(age_us.unsigned_abs() <= u128::from(age_max_s) * 1_000_000, "{name}: {age_us} µs old");
+    }
+    let secrets = endpoint.secrets();
+    let seed = number(&request.body) ^ number(request.url.as_bytes());
+    if endpoint.is_body_signed && !request.body.is_empty() {
+        let mut turned = request.clone();
+        turn(&mut turned.body, seed);
+        let answer = authenticated(endpoint, &secrets, &turned);
+        assert!(answer.is_err(), "{name}: a bit of the body is turned");
+    }
+    let mut turned = request.clone();
+    for right in signatures(endpoint, request) {
+        let mut bytes = right.clone().into_bytes();
+        turn_low(&mut bytes, seed);
+        let wrong = String::from_utf8(bytes).expect("ASCII stays ASCII");
+        turned.replace_in_headers(&right, &wrong);
+        turned.body = super::request::replaced(&turned.body, right.as_bytes(), wrong.as_bytes());
+    }
+    if turned != *request {
+        let answer = authenticated(endpoint, &secrets, &turned);
+        assert!(answer.is_err(), "{name}: a bit of the signature is turned");
+    }
+    if !endpoint.other.is_empty() {
+        let other = [Secret::new(endpoint.other.clone())];
+        let answer = authenticated(endpoint, &other, request);
+        assert_eq!(answer, Err(Refusal::WrongSignature), "{name}: another secret");
+        // A rotation: the slot moves, and nothing else.
+        let slot = authenticated(endpoint, &secrets, request);
+        let both: Vec<Secret> = other.into_iter().chain(endpoint.secrets()).collect();
+        assert_eq!(authenticated(endpoint, &both, request), slot.map(|slot| slot + 1), "{name}: rotation");
+    }
+    if name == "paypal" {
+        let url = request.with(|delivery| certificate_url(delivery).map(str::to_owned));
+        let host = url.expect("a host of PayPal").to_ascii_lowercase();
+        let host =
+            host.strip_prefix("https://").and_then(|rest| rest.split('/').next()).unwrap_or("").to_owned();
+        let host = host.split(['?', '#']).next().unwrap_or("");
+        assert!(host.ends_with(".paypal.com"), "the certificate is elsewhere");
+    }
+}
+
+fn turn(bytes: &mut [u8], seed: u64) {
+    let at = usize::try_from(seed % (bytes.len() as u64 * 8)).expect("a place in it");
+    bytes[at / 8] ^= 1 << (at % 8);
+}
+
+/// Turns one of the low seven bits, so that text stays text.
+fn turn_low(bytes: &mut [u8], seed: u64) {
+    let at = usize::try_from(seed % (bytes.len() as u64 * 7)).expect("a place in it");
+    bytes[at / 7] ^= 1 << (at % 7);
+}
+
+/// The events can be kept under their keys, and the answer can be sent.
+fn usable(endpoint: &Endpoint, request: &Request, verified: &Verified) {
+    let name = endpoint.name;
+    assert!(!request.body.windows(MARK.len()).any(|window| window == MARK.as_bytes()) || name != "adyen");
+    assert!(verified.events.len() <= EVENTS_MAX, "{name}");
+    let mut end = 0;
+    for found in &verified.events {
+        assert!(!found.event_id.is_empty(), "{name}: an empty id");
+        for text in [&found.event_id, &found.event_type, &found.account] {
+            let is_usable = text.len() <= TEXT_BYTES_MAX && !text.chars().any(char::is_control);
+            assert!(is_usable, "{name}: a text that no column holds");
+        }
+        assert!(["live", "test"].contains(&found.mode.as_str()), "{name}: a mode");
+        assert!(end <= found.body.start && found.body.end <= request.body.len(), "{name}: a range");
+        end = found.body.end;
+        let bytes = &request.body[found.body.clone()];
+        let is_batch = verified.events.len() > 1 || found.body != (0..request.body.len());
+        if is_batch {
+            assert!(serde_json::from_slice::<&RawValue>(bytes).is_ok(), "{name}: an item that is no JSON");
+        }
+        says_so(endpoint, bytes, &found.event_id);
+    }
+    let body = verified.reply.body();
+    let is_plain = body.len() <= CHALLENGE_MAX && !body.chars().any(char::is_control);
+    assert!(is_plain && [200, 204].contains(&verified.reply.status()), "{name}: a reply");
+    if verified.events.is_empty() {
+        let is_handshake = matches!(verified.reply, Reply::Challenge(_) | Reply::Pong | Reply::NoContent);
+        assert!(is_handshake, "{name}: neither events nor a handshake");
+    }
+}
+
+/// The id is the one that an ordinary reader of JSON sees, where the scheme takes it from one field.
+fn says_so(endpoint: &Endpoint, bytes: &[u8], event_id: &str) {
+    let field = match endpoint.name {
+        "stripe" | "asaas" | "paypal" => "/id",
+        "paddle" | "square" => "/event_id",
+        "hmac" => "/meta/id",
+        _ => return,
+    };
+    // Some numbers and texts that are JSON are none to this reader.
+    let Ok(whole) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
+    match whole.pointer(field) {
+        Some(serde_json::Value::String(text)) => assert_eq!(text, event_id, "{}", endpoint.name),
+        Some(serde_json::Value::Number(number)) if number.is_i64() || number.is_u64() => {
+            let is_same = number.to_string() == event_id || event_id == "-0";
+            assert!(is_same, "{}: {number} is not {event_id}", endpoint.name);
+        }
+        Some(serde_json::Value::Number(_)) => {}
+        other => panic!("{}: {event_id} came from {other:?}", endpoint.name),
+    }
+}
