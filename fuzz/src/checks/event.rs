@@ -10,11 +10,15 @@ use std::collections::BTreeSet;
 
 /// Every word of an error that names a place: our own, and the names of fields that are looked for.
 const WORDS: &str = "its raw body is no longer kept it names no event id not the that was received under a record of \
-    readable JSON line column but an object has at there stream wrong_type missing_field unknown_value \
+    readable JSON line column but an object has at there stream missing_field missing_reference other_object \
+    unknown_value wrong_type \
     events charges refunds disputes balance_transactions payouts invoices checkout_sessions payment_intents \
-    charge refund dispute payout payment_intent invoice session invoice_payment checkout \
-    type created livemode account data status pending_webhooks previous_attributes captured refunded amount currency \
-    amount_captured amount_refunded balance_transaction balance_transactions payment payments paid metadata";
+    charge checkout dispute event invoice invoice_payment payment payment_intent payment_record payout refund session \
+    account amount amount_captured amount_overpaid amount_paid amount_paid_off_stripe amount_refunded amount_total \
+    arrival_date available_on balance_transaction captured created currency data fee has_more is_default \
+    last_payment_error latest_charge livemode metadata mode net paid_out_of_band parent payment_status payments \
+    pending_webhooks previous_attributes reason refunded reporting_category source status subscription \
+    subscription_details type";
 
 fn reading() -> Reading {
     Reading {
