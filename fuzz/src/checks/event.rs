@@ -44,7 +44,9 @@ pub fn record(data: &[u8]) -> Outcome {
     assert_eq!(found, facts(&reading, &stream, body), "read twice");
     match found {
         Ok(found) => {
-            found.iter().for_each(|fact| usable(fact, body));
+            for fact in &found {
+                usable(fact, body);
+            }
             Outcome::Accepted
         }
         Err(error) => {
@@ -109,7 +111,9 @@ fn concerns(subject: &Subject, body: &[u8]) {
     is_id(&subject.object_id);
     assert!(subject.created_us >= 0);
     subject.aliases.iter().for_each(is_alias);
-    subject.own.effects.iter().for_each(|effect| is_effect(effect, body));
+    for effect in &subject.own.effects {
+        is_effect(effect, body);
+    }
 }
 
 fn usable(fact: &Fact, body: &[u8]) {

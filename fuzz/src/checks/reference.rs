@@ -112,7 +112,8 @@ pub fn is_genuine(endpoint: &Endpoint, request: &Request) -> bool {
     }
 }
 
-/// The time of signing that the delivery states, Unix seconds, where its scheme has an age.
+/// The time of signing that the delivery states, where its scheme signs a time: Unix seconds, or milliseconds at
+/// Mercado Pago, which has no limit of age.
 pub fn signed_at_s(endpoint: &Endpoint, request: &Request) -> Option<i64> {
     let text = match endpoint.name {
         "stripe" => item(&request.only("stripe-signature")?, ',', "t")?,
@@ -122,6 +123,8 @@ pub fn signed_at_s(endpoint: &Endpoint, request: &Request) -> Option<i64> {
             request.only("webhook-timestamp").or_else(|| request.only("svix-timestamp"))?
         }
         "hmac" => request.only("x-time")?,
+        "discord" => request.only("x-signature-timestamp")?,
+        "mercado_pago" => item(&request.only("x-signature")?.replace(' ', ""), ',', "ts")?,
         _ => return None,
     };
     text.parse().ok()
