@@ -9,10 +9,12 @@ use std::fmt::Write;
 
 /// One record of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Record {
+pub struct Record {
+    /// Its id, not empty.
     pub id: String,
     /// Whole Unix seconds.
     pub created: i64,
+    /// Its bytes as received.
     pub body: Vec<u8>,
 }
 
@@ -33,8 +35,11 @@ struct HeadWire<'a> {
 /// Years 1970 to 9999, so that microseconds fit.
 const CREATED_MAX: i64 = 253_402_300_800;
 
-/// Reads a list answer into records and `has_more`, or says what is missing.
-pub(super) fn read_page(body: &[u8]) -> Result<(Vec<Record>, bool), String> {
+/// Reads a list answer into records and `has_more`.
+///
+/// # Errors
+/// What is missing, by its place and never by what stood there.
+pub fn read_page(body: &[u8]) -> Result<(Vec<Record>, bool), String> {
     let list: ListWire<'_> =
         serde_json::from_slice(body).map_err(|error| format!("no list: {}", place(&error)))?;
     let records = list.data.into_iter().enumerate().map(|(index, raw)| {

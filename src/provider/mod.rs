@@ -31,6 +31,7 @@ pub use client::Client;
 pub use fetch_error::{FetchError, hint_of};
 pub use invoice_payments::{InvoicesOf, fetch_invoices_of};
 pub use limit::{Exceeded, Limiter, Permit};
+pub use list_page::{Record, read_page};
 pub use pager::{Paged, RunContext, page};
 pub use progress::Progress;
 pub use timing::Timing;

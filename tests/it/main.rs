@@ -16,6 +16,7 @@ mod demo_reading;
 mod demo_world;
 mod determinism;
 mod docs;
+mod fuzz;
 mod invoices;
 mod kill;
 mod local_side;
