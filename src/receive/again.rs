@@ -49,14 +49,12 @@ pub(super) struct Signing<'a> {
     pub delivery: &'a Delivery<'a>,
 }
 
-/// The headers that the signature needs; `None` where it cannot be made.
-pub(super) type Signed = Option<Vec<(String, String)>>;
+/// The headers that a signature needs.
+pub(super) type Headers = Vec<(String, String)>;
 
-impl Signing<'_> {
-    #[expect(clippy::unused_self, reason = "reads as: signing, with these headers")]
-    pub fn with<'n>(&self, headers: impl IntoIterator<Item = (&'n str, String)>) -> Signed {
-        Some(headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect())
-    }
+/// Names in lower case, with their values.
+pub(super) fn headers<'n>(of: impl IntoIterator<Item = (&'n str, String)>) -> Headers {
+    of.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect()
 }
 
 /// Makes a kept event a delivery to `to`, signed with the first of the secrets at `now_us`.
@@ -73,29 +71,30 @@ pub fn again(scheme: &Scheme, secrets: &[Secret], kept: Kept<'_>, to: &str, now_
         sign(scheme, &Signing { secret: secret.reveal(), at_s, delivery: &delivery })
     });
     let is_fresh = fresh.is_some();
-    let mut headers = kept.headers.clone();
-    headers.entry("content-type".into()).or_insert_with(|| "application/json".into());
-    headers.extend(fresh.unwrap_or_default());
-    Again { url, headers: headers.into_iter().collect(), body, is_fresh }
+    let mut all = kept.headers.clone();
+    all.entry("content-type".into()).or_insert_with(|| "application/json".into());
+    all.extend(fresh.unwrap_or_default());
+    Again { url, headers: all.into_iter().collect(), body, is_fresh }
 }
 
-fn sign(scheme: &Scheme, signing: &Signing<'_>) -> Signed {
-    match scheme {
+/// `None` where it cannot be made.
+fn sign(scheme: &Scheme, signing: &Signing<'_>) -> Option<Headers> {
+    Some(match scheme {
         Scheme::Stripe => stripe::sign(signing),
         Scheme::GitHub => github::sign(signing),
-        Scheme::Shopify => shopify::sign(signing),
-        Scheme::Twilio => twilio::sign(signing),
+        Scheme::Shopify => shopify::sign(signing)?,
+        Scheme::Twilio => twilio::sign(signing)?,
         Scheme::Slack => slack::sign(signing),
-        Scheme::MercadoPago => mercado_pago::sign(signing),
+        Scheme::MercadoPago => mercado_pago::sign(signing)?,
         Scheme::Asaas => asaas::sign(signing),
         Scheme::PagBank => pagbank::sign(signing),
-        Scheme::Adyen => adyen::sign(signing),
+        Scheme::Adyen => adyen::sign(),
         Scheme::Paddle => paddle::sign(signing),
         Scheme::Square => square::sign(signing),
-        Scheme::StandardWebhooks => standard_webhooks::sign(signing),
-        Scheme::Hmac(hmac) => hmac::sign(signing, hmac),
-        Scheme::Discord | Scheme::PayPal(_) => None,
-    }
+        Scheme::StandardWebhooks => standard_webhooks::sign(signing)?,
+        Scheme::Hmac(hmac) => hmac::sign(signing, hmac)?,
+        Scheme::Discord | Scheme::PayPal(_) => return None,
+    })
 }
 
 /// The body of a delivery that holds this event alone.

@@ -1,6 +1,6 @@
 //! Any provider that signs by HMAC: header, hash, encoding, and what is signed are settings.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Reading, event, hashed, object, text};
 use crate::receive::crypto::{
     check_age_s, is_same, mac, slot_of, timestamp, to_base64, unbase64, unbase64_secret, unhex,
@@ -165,7 +165,7 @@ pub fn authenticate(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<usize, Ref
     Ok(slot)
 }
 
-pub fn sign(signing: &Signing<'_>, scheme: &HmacScheme) -> Signed {
+pub fn sign(signing: &Signing<'_>, scheme: &HmacScheme) -> Option<Headers> {
     let made = scheme.made(signing.secret, signing.delivery, &signing.at_s)?;
     let made = match scheme.encoding {
         Encoding::Hex | Encoding::Plain => hex(made.as_ref()),
@@ -173,7 +173,7 @@ pub fn sign(signing: &Signing<'_>, scheme: &HmacScheme) -> Signed {
     };
     let time = scheme.timestamp_header.as_deref().map(|name| (name, signing.at_s.clone()));
     let signature = (scheme.signature_header.as_str(), format!("{}{made}", scheme.prefix));
-    signing.with([signature].into_iter().chain(time))
+    Some(headers([signature].into_iter().chain(time)))
 }
 
 pub fn read(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<Reading, Refusal> {

@@ -6,7 +6,7 @@
 //! seconds in the SDK. QR-code notifications are not signed at all. Source: sdk-nodejs `src/utils/webhook/index.ts`.
 
 use super::stripe::parts;
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, hashed, mode, object, rfc3339_us, usable};
 use crate::receive::crypto::{check_age, is_same, sha256_mac, slot_of, timestamp};
 use crate::receive::delivery::Delivery;
@@ -37,12 +37,12 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
 }
 
 /// `ts` in seconds, as the SDK reads it.
-pub fn sign(signing: &Signing<'_>) -> Signed {
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
     let request_id = signing.delivery.header("x-request-id").ok()?;
     let id = data_id(signing.delivery).unwrap_or_default().to_lowercase();
     let manifest = manifest(&id, request_id, &signing.at_s);
     let made = hex(sha256_mac(signing.secret, &[manifest.as_bytes()]).as_ref());
-    signing.with([("x-signature", format!("ts={},v1={made}", signing.at_s))])
+    Some(headers([("x-signature", format!("ts={},v1={made}", signing.at_s))]))
 }
 
 fn data_id(delivery: &Delivery<'_>) -> Option<String> {

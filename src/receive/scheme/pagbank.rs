@@ -5,7 +5,7 @@
 //! event id: charge, status and sums make the key. Source:
 //! developer.pagbank.com.br/reference/confirmar-autenticidade-da-notificacao; the dash from public implementations.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, hashed, object, text, word};
 use crate::receive::crypto::{is_same, slot_of, unhex};
 use crate::receive::verdict::Refusal;
@@ -27,8 +27,8 @@ fn hash(token: &str, body: &[u8]) -> [u8; 32] {
     Sha256::new().chain_update(token).chain_update("-").chain_update(body).finalize().into()
 }
 
-pub fn sign(signing: &Signing<'_>) -> Signed {
-    signing.with([("x-authenticity-token", hex(&hash(signing.secret, signing.delivery.body)))])
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    headers([("x-authenticity-token", hex(&hash(signing.secret, signing.delivery.body)))])
 }
 
 /// An order with its charges, or one charge by itself.

@@ -3,7 +3,7 @@
 //! A retry header changes nothing: the first try may have failed. Source: python-slack-sdk
 //! `slack_sdk/signature`, which allows 300 s both ways; docs.slack.dev/reference/events.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{
     Field, Reading, event, filled, form, form_field, hashed, object, seconds_us, text, usable,
 };
@@ -29,10 +29,10 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     Ok(slot)
 }
 
-pub fn sign(signing: &Signing<'_>) -> Signed {
+pub fn sign(signing: &Signing<'_>) -> Headers {
     let signed: [&[u8]; 4] = [b"v0:", signing.at_s.as_bytes(), b":", signing.delivery.body];
     let made = hex(sha256_mac(signing.secret, &signed).as_ref());
-    signing.with([
+    headers([
         ("x-slack-signature", format!("v0={made}")),
         ("x-slack-request-timestamp", signing.at_s.clone()),
     ])

@@ -3,7 +3,7 @@
 //! The URL is the one that was registered, byte for byte. Source: square-python-sdk
 //! `src/square/utils/webhooks_helper.py`.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, object, rfc3339_us, text, usable};
 use crate::receive::crypto::{is_same, sha256_mac, slot_of, to_base64, unbase64};
 use crate::receive::verdict::Refusal;
@@ -19,9 +19,9 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     })
 }
 
-pub fn sign(signing: &Signing<'_>) -> Signed {
+pub fn sign(signing: &Signing<'_>) -> Headers {
     let made = sha256_mac(signing.secret, &[signing.delivery.url.as_bytes(), signing.delivery.body]);
-    signing.with([("x-square-hmacsha256-signature", to_base64(made))])
+    headers([("x-square-hmacsha256-signature", to_base64(made))])
 }
 
 #[derive(Deserialize)]

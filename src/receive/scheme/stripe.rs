@@ -4,7 +4,7 @@
 //! same prefix). Only `v1` counts; several stand there while a secret is rolled. `t` is new at every attempt.
 //! Source: stripe-python `stripe/_webhook.py`, which refuses old timestamps but no future ones; here both are.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, mode, object, seconds_us, text};
 use crate::receive::crypto::{check_age_s, is_same, sha256_mac, slot_of, timestamp, unhex};
 use crate::receive::verdict::Refusal;
@@ -31,9 +31,9 @@ fn made(secret: &str, signed_at: &str, body: &[u8]) -> Tag {
     sha256_mac(secret, &[signed_at.as_bytes(), b".", body])
 }
 
-pub fn sign(signing: &Signing<'_>) -> Signed {
+pub fn sign(signing: &Signing<'_>) -> Headers {
     let made = hex(made(signing.secret, &signing.at_s, signing.delivery.body).as_ref());
-    signing.with([("stripe-signature", format!("t={},v1={made}", signing.at_s))])
+    headers([("stripe-signature", format!("t={},v1={made}", signing.at_s))])
 }
 
 /// The timestamp, and the signatures that are hexadecimal, of a header of `name=value` items.

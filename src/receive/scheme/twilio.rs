@@ -4,7 +4,7 @@
 //! the URL (`bodySHA256`). Whether Twilio put the port into what it signed varies, so both are tried. A newer header
 //! names HMAC-SHA256 with a key of its own. Source: twilio-python `twilio/request_validator.py`.
 
-use crate::receive::again::{Signed, Signing};
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{
     Field, Reading, event, filled, form, form_field, hashed, list, object, object_text, range_of, rfc3339_us,
     text, usable,
@@ -50,12 +50,12 @@ fn is_form(delivery: &Delivery<'_>) -> Result<bool, Refusal> {
 }
 
 /// Of the URL without a port tried: it is signed as it is called. The hash of a body that is no form is in it already.
-pub fn sign(signing: &Signing<'_>) -> Signed {
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
     let delivery = signing.delivery;
     let algorithm = algorithm(delivery.header("x-twilio-webhooks-signature-settings").ok()?).ok()?;
     let fields = if is_form(delivery).ok()? { sorted(&form(delivery.body).ok()?) } else { String::new() };
     let made = mac(algorithm, signing.secret.as_bytes(), &[delivery.url.as_bytes(), fields.as_bytes()]);
-    signing.with([("x-twilio-signature", to_base64(made))])
+    Some(headers([("x-twilio-signature", to_base64(made))]))
 }
 
 /// The algorithm that `key=…,algorithm=…` names; none is HMAC-SHA1 with the account's token.

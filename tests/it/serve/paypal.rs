@@ -1,5 +1,5 @@
 //! What a stranger can make the receiver fetch by naming a certificate: shown by a proxy that is asked for
-//! every connection and gives none. And that PayPal's is fetched over TLS and used: shown by one that is `api.paypal.com`
+//! every connection and gives none. And that `PayPal`'s is fetched over TLS and used: shown by one that is `api.paypal.com`
 //! to whoever trusts the root of this test (`tests/receive/paypal/tls_*.pem`, valid to 2036; the root's key was thrown away).
 
 use super::{Receiver, Site};
