@@ -79,7 +79,7 @@ pub async fn inbox(
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
             let found = find(&store, event).await?;
             if *body {
-                let bytes = operating::body(&store, &found.key).await?;
+                let bytes = operating::raw(&store, &found.key).await?.body;
                 out.write_all(&bytes.with_context(|| format!("the bytes of {event} are no longer kept"))?)?;
                 return Ok(Outcome::Clean);
             }
@@ -140,9 +140,10 @@ pub(super) fn reason_given(reason: &str) -> Result<&str> {
 
 /// The one event that is meant.
 pub(super) async fn find(store: &Store, event: &str) -> Result<Filed> {
-    let event_id = event.rsplit('/').next().unwrap_or(event);
-    let mut found = operating::by_id(store, event_id).await?;
-    if event_id != event {
+    // Ids may hold slashes themselves: Shopify's end with their topic, such as `orders/create`.
+    let mut found = operating::by_id(store, event).await?;
+    if let (true, Some(event_id)) = (found.is_empty(), event.splitn(4, '/').nth(3)) {
+        found = operating::by_id(store, event_id).await?;
         found.retain(|filed| shown(&filed.key) == event);
     }
     match found.len() {
@@ -196,7 +197,7 @@ async fn show(store: &Store, event: &Filed, zone: Tz, out: &mut (dyn Write + Sen
     let completed = event.completed_at_us.map(instant).unwrap_or_default();
     let is_due = ["received", "parked"].contains(&&*event.status);
     let due = if is_due { instant(event.next_attempt_at_us) } else { String::new() };
-    let body = operating::body(store, &event.key).await?;
+    let body = operating::raw(store, &event.key).await?.body;
     let body = body.map_or_else(|| "no longer kept".to_owned(), |body| format!("{} bytes", body.len()));
     let conflicts = operating::conflicts(store, &event.key).await?;
     let rows = [

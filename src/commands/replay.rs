@@ -7,13 +7,14 @@
 use super::Outcome;
 use super::inbox::{actor, change, find, reason_given, shown};
 use crate::cli::{self, UsageError};
-use crate::config::{EndpointKind, EndpointSettings, Settings, parse_base_url};
-use crate::record::{EventKey, SECOND_US, hex, parse_bound};
+use crate::config::{Settings, parse_base_url};
+use crate::receive::{Kept, again};
+use crate::record::{EventKey, parse_bound};
+use crate::serve::endpoints;
 use crate::store::operating::{self, Act, Action};
 use crate::store::{Access, Store};
 use crate::work::Caller;
 use anyhow::{Context, Result};
-use ring::hmac;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
@@ -105,21 +106,23 @@ async fn redeliver(
         )
         .into());
     }
-    let url = parse_base_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
+    let to = parse_base_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
+    let endpoints = endpoints(&settings.endpoints)?;
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-    let caller = Caller::new(&url, ANSWER_TIMEOUT)?;
     let mut is_fine = true;
     for event in &args.events {
         let key = find(&store, event).await?.key;
-        let endpoint = stripe_endpoint(settings, &key)?;
-        let body = operating::body(&store, &key).await?;
-        let body = body.with_context(|| format!("the bytes of {event} are no longer kept"))?;
+        let endpoint = endpoints.get(&*key.scope.provider).ok_or_else(|| unsigned(&key))?;
+        let raw = operating::raw(&store, &key).await?;
+        let body = raw.body.with_context(|| format!("the bytes of {event} are no longer kept"))?;
+        let kept = Kept { body: &body, headers: &raw.headers, url: &raw.url, mode: &key.scope.mode };
+        let again = again(&endpoint.settings.scheme, &endpoint.secrets, kept, &to, now_us);
+        let headers: Vec<(&str, &str)> =
+            again.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let caller = Caller::new(&again.url, ANSWER_TIMEOUT)?;
         let mut answers: BTreeMap<String, u32> = BTreeMap::new();
         for _ in 0..args.times {
-            let signature = stripe_signature(endpoint, &body, now_us)?;
-            let headers =
-                [("content-type", "application/json; charset=utf-8"), ("stripe-signature", &*signature)];
-            let answer = match caller.post(&headers, body.clone()).await {
+            let answer = match caller.post(&headers, again.body.clone()).await {
                 Ok(status) => status.to_string(),
                 Err(error) => format!("{error:#}"),
             };
@@ -127,7 +130,8 @@ async fn redeliver(
             *answers.entry(answer).or_default() += 1;
         }
         let said: Vec<String> = answers.iter().map(|(answer, times)| format!("{answer} × {times}")).collect();
-        writeln!(out, "{}: {}", shown(&key), said.join(", "))?;
+        let as_it_came = if again.is_fresh { "" } else { " (signed as it came: only the provider can sign)" };
+        writeln!(out, "{}: {}{as_it_came}", shown(&key), said.join(", "))?;
         let mut tx = store.begin_write().await?;
         let why = args.reason.as_deref().unwrap_or("sent to a handler once more");
         let act = Act { action: Action::Redeliver, reason: why, actor: &actor(), at_us: now_us };
@@ -140,33 +144,9 @@ async fn redeliver(
     Ok(outcome)
 }
 
-fn stripe_endpoint<'a>(settings: &'a Settings, key: &EventKey) -> Result<&'a EndpointSettings, UsageError> {
-    let of = |endpoint: &&EndpointSettings| endpoint.name == *key.scope.provider;
-    match settings.endpoints.iter().find(of) {
-        Some(endpoint) if endpoint.kind == EndpointKind::Stripe && !endpoint.secrets.is_empty() => {
-            Ok(endpoint)
-        }
-        Some(endpoint) if endpoint.kind == EndpointKind::Stripe => Err(UsageError::new(
-            format!("the provider {} has no `webhook_secrets` to sign with", key.scope.provider),
-            "set the secret that your handler knows",
-        )),
-        _ => Err(UsageError::new(
-            format!("events of {} cannot be signed anew", key.scope.provider),
-            "only Stripe's can, so far",
-        )),
-    }
-}
-
-/// `t` is now, `v1` is made with the first secret, as a whole and not decoded.
-///
-/// Source: stripe-python `_webhook.py`.
-fn stripe_signature(endpoint: &EndpointSettings, body: &[u8], now_us: i64) -> Result<String> {
-    let secret = endpoint.secrets.first().context("no secret to sign with")?;
-    let seconds = now_us.div_euclid(SECOND_US).to_string();
-    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.reveal().as_bytes());
-    let mut signed = hmac::Context::with_key(&key);
-    signed.update(seconds.as_bytes());
-    signed.update(b".");
-    signed.update(body);
-    Ok(format!("t={seconds},v1={}", hex(signed.sign().as_ref())))
+fn unsigned(key: &EventKey) -> UsageError {
+    UsageError::new(
+        format!("the provider {} has no `webhook_secrets` to sign with", key.scope.provider),
+        "set the secret that your handler knows",
+    )
 }

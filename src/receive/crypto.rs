@@ -47,6 +47,11 @@ pub(super) fn unhex(text: &str) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
+/// Base64 text in the standard alphabet, padded.
+pub(super) fn to_base64(bytes: impl AsRef<[u8]>) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// Bytes of base64 text in its standard alphabet, padded.
 pub(super) fn unbase64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()

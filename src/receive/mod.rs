@@ -4,6 +4,7 @@
 //! values inside the body, so its body is parsed first, under the same limits). What gets through is the
 //! identity of each event and where its raw bytes lie; nothing is ever written again from a parsed form.
 
+mod again;
 mod body;
 mod crypto;
 mod delivery;
@@ -12,6 +13,7 @@ mod settings;
 mod verdict;
 mod verify;
 
+pub use again::{Again, Kept, again};
 pub use body::{BODY_DEPTH_MAX, EVENTS_MAX, FORM_FIELDS_MAX, TEXT_BYTES_MAX};
 pub use delivery::Delivery;
 pub use scheme::hmac::{Encoding, Hash, HmacScheme, Place, Template};

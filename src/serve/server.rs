@@ -229,7 +229,9 @@ impl Delivered<'_> {
 
     fn arrivals(&self, verified: Verified, bytes: Vec<u8>) -> Vec<Arrival> {
         let headers = kept_headers(&self.endpoint.settings.scheme, &self.parts.headers);
-        let url = self.endpoint.public_url.as_ref().map(|_| self.url()).unwrap_or_default();
+        // A plain path says nothing; a query may be part of what was signed.
+        let is_telling = self.endpoint.public_url.is_some() || self.parts.uri.query().is_some();
+        let url = if is_telling { self.url() } else { String::new() };
         let secret_slot = i64::try_from(verified.secret_slot).unwrap_or(0);
         let arrival = |event: Received, body: Vec<u8>| Arrival {
             key: EventKey {

@@ -135,14 +135,29 @@ pub async fn between(store: &Store, from_us: i64, until_us: i64) -> Result<Vec<E
     keys(&rows.context("list events of a time")?)
 }
 
-/// The bytes of an event; `None` where they were dropped.
+/// What is kept of an event as received. It has no `Debug`: a body may hold personal data.
+pub struct Raw {
+    /// Its bytes; `None` where they were dropped.
+    pub body: Option<Vec<u8>>,
+    /// Headers by their names in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The URL that was called; empty where it is not known.
+    pub url: String,
+}
+
+/// An event as received.
 ///
 /// # Errors
 /// When the store cannot be read, or has no such event.
-pub async fn body(store: &Store, key: &EventKey) -> Result<Option<Vec<u8>>> {
+pub async fn raw(store: &Store, key: &EventKey) -> Result<Raw> {
     let query = of_event(include_str!("../../queries/store/inbox_raw.sql"), key);
     let row = query.fetch_one(store.pool()).await.context("read an event's bytes")?;
-    Ok(row.try_get("body")?)
+    let headers: Option<String> = row.try_get("headers")?;
+    Ok(Raw {
+        body: row.try_get("body")?,
+        headers: headers.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        url: row.try_get::<Option<String>, _>("url")?.unwrap_or_default(),
+    })
 }
 
 /// What persons did to an event.

@@ -264,3 +264,27 @@ async fn a_database_of_another_encoding_is_refused() {
     assert!(format!("{error:#}").contains("LATIN1, and must be UTF8"), "{error:#}");
     server.execute("drop database latin with (force)").await.unwrap();
 }
+
+/// A unique index over some rows only, or over a column that may be null, lets the same key in twice, and refuses
+/// `on conflict` that names its columns.
+#[tokio::test]
+async fn c68_every_unique_key_of_the_store_is_whole_and_never_null() {
+    const SQLITE: &str = "select t.name || '.' || i.name || '.' || c.name from sqlite_master t \
+         join pragma_index_list(t.name) i join pragma_index_info(i.name) c \
+         join pragma_table_info(t.name) k on k.name = c.name \
+         where t.type = 'table' and i.\"unique\" = 1 and t.name not like '\\_sqlx%' escape '\\' \
+         and (i.partial = 1 or (k.\"notnull\" = 0 and k.pk = 0))";
+    const POSTGRES: &str = "select t.relname || '.' || a.attname from pg_index i \
+         join pg_class t on t.oid = i.indrelid join pg_attribute a on a.attrelid = t.oid and a.attnum = any (i.indkey) \
+         where i.indisunique and t.relnamespace = to_regnamespace(current_schema()) and t.relname not like '\\_sqlx%' \
+         and (i.indpred is not null or not a.attnotnull)";
+    for (database, sql) in [(Database::Sqlite, SQLITE), (Database::Postgres, POSTGRES)] {
+        let held = Held::new(database).await;
+        assert_eq!(held.texts(sql).await, Vec::<String>::new(), "{database:?}");
+        // The question is one that a bad index answers.
+        held.execute("create table bad (one text, two text not null)").await;
+        held.execute("create unique index partial on bad (two) where two <> ''").await;
+        held.execute("create unique index nullable on bad (one)").await;
+        assert_eq!(held.texts(sql).await.len(), 2, "{database:?}");
+    }
+}

@@ -1,5 +1,6 @@
 //! The receiver as a process of its own, over real HTTP, on both databases.
 
+mod again;
 mod chaos;
 mod hostile;
 mod once;
@@ -59,8 +60,12 @@ impl Site {
     }
 
     pub fn command(&self) -> Command {
+        self.command_of(&["serve"])
+    }
+
+    pub fn command_of(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
-        command.arg("--config").arg(self.config()).arg("serve");
+        command.arg("--config").arg(self.config()).args(arguments);
         self.dress(&mut command);
         command
     }

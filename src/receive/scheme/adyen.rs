@@ -5,6 +5,7 @@
 //! from another value would make the same text. The key is hexadecimal. Sources: adyen-python-api-library `Adyen/util.py`;
 //! docs.adyen.com/development-resources/webhooks.
 
+use crate::receive::again::Headers;
 use crate::receive::body::{
     EVENTS_MAX, Field, Reading, event, filled, mode, object, range_of, rfc3339_us, text, usable, word,
 };
@@ -120,6 +121,17 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let slots = batch.items.iter().map(|wrapped| item(wrapped)?.slot(asked));
     let slots = slots.collect::<Result<Vec<_>, Refusal>>()?;
     slots.first().copied().ok_or(Refusal::MissingSignature)
+}
+
+/// Its signature is inside of it.
+pub fn sign() -> Headers {
+    Vec::new()
+}
+
+/// The delivery of one item by itself, whose bytes these are.
+pub fn wrapped(item: &[u8], mode: &str) -> Vec<u8> {
+    let head = format!(r#"{{"live":"{}","notificationItems":[{{"NotificationRequestItem":"#, mode == "live");
+    [head.as_bytes(), item, b"}]}"].concat()
 }
 
 pub fn read(asked: &Asked<'_>) -> Result<Reading, Refusal> {

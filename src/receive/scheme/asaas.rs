@@ -3,6 +3,7 @@
 //! Only the answer 200 counts as received. `dateCreated` names no zone, so no instant is made of it. Source:
 //! docs.asaas.com/docs/sobre-os-webhooks, /docs/receive-asaas-events-at-your-webhook-endpoint.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, object, text};
 use crate::receive::crypto::{is_same, slot_of};
 use crate::receive::verdict::Refusal;
@@ -12,6 +13,10 @@ use serde::Deserialize;
 pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let token = asked.delivery.signature("asaas-access-token")?;
     slot_of(asked.secrets, |secret| is_same(token.as_bytes(), secret.as_bytes()))
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    headers([("asaas-access-token", signing.secret.to_owned())])
 }
 
 #[derive(Deserialize)]

@@ -4,16 +4,23 @@
 //! signed body could send it under another GUID, which the effect key stops. The old `X-Hub-Signature` (SHA-1) is ignored.
 //! Source: github/docs `validating-webhook-deliveries.md`, `best-practices-for-using-webhooks.md`.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, form, form_field, object, object_text};
 use crate::receive::crypto::{is_same, sha256_mac, slot_of, unhex};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use serde::Deserialize;
 
 pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let header = asked.delivery.signature("x-hub-signature-256")?;
     let given = header.strip_prefix("sha256=").and_then(unhex).ok_or(Refusal::MalformedSignature)?;
     slot_of(asked.secrets, |secret| is_same(&given, sha256_mac(secret, &[asked.delivery.body]).as_ref()))
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    let made = hex(sha256_mac(signing.secret, &[signing.delivery.body]).as_ref());
+    headers([("x-hub-signature-256", format!("sha256={made}"))])
 }
 
 #[derive(Deserialize)]

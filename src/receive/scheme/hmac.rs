@@ -1,11 +1,14 @@
 //! Any provider that signs by HMAC: header, hash, encoding, and what is signed are settings.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Reading, event, hashed, object, text};
 use crate::receive::crypto::{
-    check_age_s, is_same, mac, slot_of, timestamp, unbase64, unbase64_secret, unhex,
+    check_age_s, is_same, mac, slot_of, timestamp, to_base64, unbase64, unbase64_secret, unhex,
 };
+use crate::receive::delivery::Delivery;
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use ring::hmac;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -74,6 +77,23 @@ impl HmacScheme {
         }
         .filter(|key| !key.is_empty())
     }
+
+    fn made(&self, secret: &str, delivery: &Delivery<'_>, time: &str) -> Option<hmac::Tag> {
+        let signed = self.signed.0.iter().map(|part| match part {
+            Part::Text(text) => text.as_bytes(),
+            Part::Body => delivery.body,
+            Part::Timestamp => time.as_bytes(),
+            Part::Url => delivery.url.as_bytes(),
+            Part::Method => delivery.method.as_bytes(),
+        });
+        let signed: Vec<&[u8]> = signed.collect();
+        let algorithm = match self.hash {
+            Hash::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
+            Hash::Sha256 => hmac::HMAC_SHA256,
+            Hash::Sha512 => hmac::HMAC_SHA512,
+        };
+        Some(mac(algorithm, &self.key(secret)?, &signed))
+    }
 }
 
 /// What is signed: text with `{body}`, `{timestamp}`, `{url}` and `{method}` in it.
@@ -132,21 +152,9 @@ pub fn authenticate(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<usize, Ref
     let given = given.ok_or(Refusal::MalformedSignature)?;
     let time = scheme.timestamp_header.as_ref().map(|name| delivery.signature(name)).transpose()?;
     let time_s = time.map(timestamp).transpose()?;
-    let signed = scheme.signed.0.iter().map(|part| match part {
-        Part::Text(text) => text.as_bytes(),
-        Part::Body => delivery.body,
-        Part::Timestamp => time.unwrap_or_default().as_bytes(),
-        Part::Url => delivery.url.as_bytes(),
-        Part::Method => delivery.method.as_bytes(),
-    });
-    let signed: Vec<&[u8]> = signed.collect();
-    let algorithm = match scheme.hash {
-        Hash::Sha1 => hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY,
-        Hash::Sha256 => hmac::HMAC_SHA256,
-        Hash::Sha512 => hmac::HMAC_SHA512,
-    };
     let slot = slot_of(asked.secrets, |secret| {
-        scheme.key(secret).is_some_and(|key| is_same(&given, mac(algorithm, &key, &signed).as_ref()))
+        let made = scheme.made(secret, delivery, time.unwrap_or_default());
+        made.is_some_and(|made| is_same(&given, made.as_ref()))
     })?;
     // An unsigned time says nothing about age.
     if scheme.signed.0.contains(&Part::Timestamp)
@@ -155,6 +163,17 @@ pub fn authenticate(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<usize, Ref
         check_age_s(delivery, time_s, asked.settings.age_max_s)?;
     }
     Ok(slot)
+}
+
+pub fn sign(signing: &Signing<'_>, scheme: &HmacScheme) -> Option<Headers> {
+    let made = scheme.made(signing.secret, signing.delivery, &signing.at_s)?;
+    let made = match scheme.encoding {
+        Encoding::Hex | Encoding::Plain => hex(made.as_ref()),
+        Encoding::Base64 => to_base64(made),
+    };
+    let time = scheme.timestamp_header.as_deref().map(|name| (name, signing.at_s.clone()));
+    let signature = (scheme.signature_header.as_str(), format!("{}{made}", scheme.prefix));
+    Some(headers([signature].into_iter().chain(time)))
 }
 
 pub fn read(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<Reading, Refusal> {

@@ -6,10 +6,13 @@
 //! seconds in the SDK. QR-code notifications are not signed at all. Source: sdk-nodejs `src/utils/webhook/index.ts`.
 
 use super::stripe::parts;
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, hashed, mode, object, rfc3339_us, usable};
 use crate::receive::crypto::{check_age, is_same, sha256_mac, slot_of, timestamp};
+use crate::receive::delivery::Delivery;
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use serde::Deserialize;
 
 /// From here on a timestamp is in milliseconds: as seconds it would lie in the year 5138.
@@ -19,7 +22,7 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let header = asked.delivery.signature("x-signature")?.replace(' ', "");
     let (signed_at, candidates) = parts(&header, ',', "ts", "v1")?;
     let request_id = asked.delivery.header("x-request-id")?;
-    let given = data_id(asked).unwrap_or_default();
+    let given = data_id(asked.delivery).unwrap_or_default();
     let manifests = [given.to_lowercase(), given].map(|id| manifest(&id, request_id, signed_at));
     let slot = slot_of(asked.secrets, |secret| {
         manifests.iter().any(|manifest| {
@@ -33,8 +36,17 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     Ok(slot)
 }
 
-fn data_id(asked: &Asked<'_>) -> Option<String> {
-    asked.delivery.query_field("data.id").map(|id| id.trim().to_owned()).filter(|id| !id.is_empty())
+/// `ts` in seconds, as the SDK reads it.
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
+    let request_id = signing.delivery.header("x-request-id").ok()?;
+    let id = data_id(signing.delivery).unwrap_or_default().to_lowercase();
+    let manifest = manifest(&id, request_id, &signing.at_s);
+    let made = hex(sha256_mac(signing.secret, &[manifest.as_bytes()]).as_ref());
+    Some(headers([("x-signature", format!("ts={},v1={made}", signing.at_s))]))
+}
+
+fn data_id(delivery: &Delivery<'_>) -> Option<String> {
+    delivery.query_field("data.id").map(|id| id.trim().to_owned()).filter(|id| !id.is_empty())
 }
 
 fn manifest(data_id: &str, request_id: Option<&str>, signed_at: &str) -> String {
@@ -74,7 +86,7 @@ pub fn read(asked: &Asked<'_>) -> Result<Reading, Refusal> {
     let wire: Notification<'_> = object(body)?;
     let data = wire.data.and_then(|data| serde_json::from_str::<Data<'_>>(data.get()).ok());
     let pointed_at = data.and_then(|data| filled(data.id)).map(|id| id.to_lowercase());
-    if pointed_at.is_some() && pointed_at != data_id(asked).map(|id| id.to_lowercase()) {
+    if pointed_at.is_some() && pointed_at != data_id(asked.delivery).map(|id| id.to_lowercase()) {
         return Err(Refusal::Contradiction);
     }
     // Notifications of the Orders API have no id of their own.

@@ -4,10 +4,12 @@
 //! anew. Source: paddle-node-sdk `src/notifications/helpers/webhooks-validator.ts`, paddle-go-sdk `webhook_verifier.go`.
 
 use super::stripe::parts;
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, object, rfc3339_us, text};
 use crate::receive::crypto::{check_age_s, is_same, sha256_mac, slot_of, timestamp};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use serde::Deserialize;
 
 pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
@@ -19,6 +21,11 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     })?;
     check_age_s(asked.delivery, timestamp(signed_at)?, asked.settings.age_max_s)?;
     Ok(slot)
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    let made = sha256_mac(signing.secret, &[signing.at_s.as_bytes(), b":", signing.delivery.body]);
+    headers([("paddle-signature", format!("ts={};h1={}", signing.at_s, hex(made.as_ref())))])
 }
 
 /// `notification_id` is one destination's, and new at a replay; `event_id` is the event's.

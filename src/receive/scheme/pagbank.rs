@@ -5,10 +5,12 @@
 //! event id: charge, status and sums make the key. Source:
 //! developer.pagbank.com.br/reference/confirmar-autenticidade-da-notificacao; the dash from public implementations.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, hashed, object, text, word};
 use crate::receive::crypto::{is_same, slot_of, unhex};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -18,10 +20,15 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
         return Err(if is_recurring { Refusal::Unsupported } else { Refusal::MissingSignature });
     };
     let given = unhex(header).ok_or(Refusal::MalformedSignature)?;
-    slot_of(asked.secrets, |token| {
-        let made = Sha256::new().chain_update(token).chain_update("-").chain_update(asked.delivery.body);
-        is_same(&given, &made.finalize())
-    })
+    slot_of(asked.secrets, |token| is_same(&given, &hash(token, asked.delivery.body)))
+}
+
+fn hash(token: &str, body: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(token).chain_update("-").chain_update(body).finalize().into()
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    headers([("x-authenticity-token", hex(&hash(signing.secret, signing.delivery.body)))])
 }
 
 /// An order with its charges, or one charge by itself.

@@ -5,8 +5,9 @@
 //! topics, the topic is part of the key. Headers are not signed. Sources: shopify-api-ruby
 //! `lib/shopify_api/webhooks/request.rb`; shopify.dev/docs/apps/build/webhooks/ignore-duplicates.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Reading, event, instant_us, object, usable};
-use crate::receive::crypto::{is_same, sha256_mac, slot_of, unbase64};
+use crate::receive::crypto::{is_same, sha256_mac, slot_of, to_base64, unbase64};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
 use serde::Deserialize;
@@ -15,6 +16,13 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let header = header(asked, "hmac-sha256")?.ok_or(Refusal::MissingSignature)?;
     let given = unbase64(header).ok_or(Refusal::MalformedSignature)?;
     slot_of(asked.secrets, |secret| is_same(&given, sha256_mac(secret, &[asked.delivery.body]).as_ref()))
+}
+
+/// In the spelling in which it came.
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
+    let made = to_base64(sha256_mac(signing.secret, &[signing.delivery.body]));
+    let is_new = signing.delivery.header("shopify-hmac-sha256").ok()?.is_some();
+    Some(headers([(if is_new { "shopify-hmac-sha256" } else { "x-shopify-hmac-sha256" }, made)]))
 }
 
 /// A header in either spelling.

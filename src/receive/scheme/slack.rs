@@ -3,12 +3,14 @@
 //! A retry header changes nothing: the first try may have failed. Source: python-slack-sdk
 //! `slack_sdk/signature`, which allows 300 s both ways; docs.slack.dev/reference/events.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{
     Field, Reading, event, filled, form, form_field, hashed, object, seconds_us, text, usable,
 };
 use crate::receive::crypto::{check_age_s, is_same, sha256_mac, slot_of, timestamp, unhex};
 use crate::receive::verdict::{Received, Refusal, Reply};
 use crate::receive::verify::Asked;
+use crate::record::hex;
 use serde::Deserialize;
 
 /// Bytes of a challenge at most, as it is sent back.
@@ -25,6 +27,15 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     })?;
     check_age_s(asked.delivery, signed_at_s, asked.settings.age_max_s)?;
     Ok(slot)
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    let signed: [&[u8]; 4] = [b"v0:", signing.at_s.as_bytes(), b":", signing.delivery.body];
+    let made = hex(sha256_mac(signing.secret, &signed).as_ref());
+    headers([
+        ("x-slack-signature", format!("v0={made}")),
+        ("x-slack-request-timestamp", signing.at_s.clone()),
+    ])
 }
 
 #[derive(Deserialize)]

@@ -3,8 +3,9 @@
 //! The URL is the one that was registered, byte for byte. Source: square-python-sdk
 //! `src/square/utils/webhooks_helper.py`.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, object, rfc3339_us, text, usable};
-use crate::receive::crypto::{is_same, sha256_mac, slot_of, unbase64};
+use crate::receive::crypto::{is_same, sha256_mac, slot_of, to_base64, unbase64};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
 use serde::Deserialize;
@@ -16,6 +17,11 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
         let made = sha256_mac(secret, &[asked.delivery.url.as_bytes(), asked.delivery.body]);
         is_same(&given, made.as_ref())
     })
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    let made = sha256_mac(signing.secret, &[signing.delivery.url.as_bytes(), signing.delivery.body]);
+    headers([("x-square-hmacsha256-signature", to_base64(made))])
 }
 
 #[derive(Deserialize)]

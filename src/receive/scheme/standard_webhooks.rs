@@ -4,9 +4,10 @@
 //! an Ed25519 public key. The id stays the same over retries, the timestamp does not. Svix names the headers `svix-…`. Source:
 //! standard-webhooks `spec/standard-webhooks.md`, `libraries/`.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, object, rfc3339_us, text};
 use crate::receive::crypto::{
-    check_age_s, is_ed25519, is_same, mac, slot_of, timestamp, unbase64, unbase64_secret,
+    check_age_s, is_ed25519, is_same, mac, slot_of, timestamp, to_base64, unbase64, unbase64_secret,
 };
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
@@ -77,6 +78,21 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     })?;
     check_age_s(asked.delivery, signed_at_s, asked.settings.age_max_s)?;
     Ok(slot)
+}
+
+/// By the symmetric key only: of the other kind there is just the public half.
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
+    let Some(Key::Hmac(key)) = Key::of(signing.secret) else { return None };
+    let new = signing.delivery.header("webhook-id").ok()?;
+    let id = new.or(signing.delivery.header("svix-id").ok()?)?;
+    let (at_s, body) = (&signing.at_s, signing.delivery.body);
+    let made = mac(hmac::HMAC_SHA256, &key, &[id.as_bytes(), b".", at_s.as_bytes(), b".", body]);
+    let signature = format!("v1,{}", to_base64(made));
+    Some(headers(if new.is_some() {
+        [("webhook-timestamp", at_s.clone()), ("webhook-signature", signature)]
+    } else {
+        [("svix-timestamp", at_s.clone()), ("svix-signature", signature)]
+    }))
 }
 
 /// `type` and `timestamp` of the body are the standard's advice; only the header's id is sure to be there.

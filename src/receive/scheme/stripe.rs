@@ -4,10 +4,13 @@
 //! same prefix). Only `v1` counts; several stand there while a secret is rolled. `t` is new at every attempt.
 //! Source: stripe-python `stripe/_webhook.py`, which refuses old timestamps but no future ones; here both are.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{Field, Reading, event, filled, mode, object, seconds_us, text};
 use crate::receive::crypto::{check_age_s, is_same, sha256_mac, slot_of, timestamp, unhex};
 use crate::receive::verdict::Refusal;
 use crate::receive::verify::Asked;
+use crate::record::hex;
+use ring::hmac::Tag;
 use serde::Deserialize;
 
 /// Signatures in one header at most; more are not looked at.
@@ -17,11 +20,20 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let header = asked.delivery.signature("stripe-signature")?;
     let (signed_at, candidates) = parts(header, ',', "t", "v1")?;
     let slot = slot_of(asked.secrets, |secret| {
-        let made = sha256_mac(secret, &[signed_at.as_bytes(), b".", asked.delivery.body]);
+        let made = made(secret, signed_at, asked.delivery.body);
         candidates.iter().any(|candidate| is_same(candidate, made.as_ref()))
     })?;
     check_age_s(asked.delivery, timestamp(signed_at)?, asked.settings.age_max_s)?;
     Ok(slot)
+}
+
+fn made(secret: &str, signed_at: &str, body: &[u8]) -> Tag {
+    sha256_mac(secret, &[signed_at.as_bytes(), b".", body])
+}
+
+pub fn sign(signing: &Signing<'_>) -> Headers {
+    let made = hex(made(signing.secret, &signing.at_s, signing.delivery.body).as_ref());
+    headers([("stripe-signature", format!("t={},v1={made}", signing.at_s))])
 }
 
 /// The timestamp, and the signatures that are hexadecimal, of a header of `name=value` items.

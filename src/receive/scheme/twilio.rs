@@ -4,11 +4,13 @@
 //! the URL (`bodySHA256`). Whether Twilio put the port into what it signed varies, so both are tried. A newer header
 //! names HMAC-SHA256 with a key of its own. Source: twilio-python `twilio/request_validator.py`.
 
+use crate::receive::again::{Headers, Signing, headers};
 use crate::receive::body::{
     Field, Reading, event, filled, form, form_field, hashed, list, object, object_text, range_of, rfc3339_us,
     text, usable,
 };
-use crate::receive::crypto::{is_same, mac, slot_of, unbase64};
+use crate::receive::crypto::{is_same, mac, slot_of, to_base64, unbase64};
+use crate::receive::delivery::Delivery;
 use crate::receive::verdict::{Received, Refusal, Reply};
 use crate::receive::verify::Asked;
 use crate::record::sha256_hex;
@@ -23,7 +25,7 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
     let algorithm = algorithm(delivery.header("x-twilio-webhooks-signature-settings")?)?;
     let mut fields = String::new();
     let mut body_sha256 = None;
-    if is_form(asked)? {
+    if is_form(delivery)? {
         fields = sorted(&form(delivery.body)?);
     } else if !delivery.body.is_empty() {
         body_sha256 = Some(delivery.query_field("bodySHA256").ok_or(Refusal::WrongContentType)?);
@@ -42,9 +44,18 @@ pub fn authenticate(asked: &Asked<'_>) -> Result<usize, Refusal> {
 }
 
 /// A body without a content type is a form unless the URL has the hash of one that is not.
-fn is_form(asked: &Asked<'_>) -> Result<bool, Refusal> {
-    let has_hash = || asked.delivery.query_field("bodySHA256").is_some();
-    Ok(asked.delivery.is_form()? || (asked.delivery.media_type()?.is_empty() && !has_hash()))
+fn is_form(delivery: &Delivery<'_>) -> Result<bool, Refusal> {
+    let has_hash = || delivery.query_field("bodySHA256").is_some();
+    Ok(delivery.is_form()? || (delivery.media_type()?.is_empty() && !has_hash()))
+}
+
+/// Of the URL without a port tried: it is signed as it is called. The hash of a body that is no form is in it already.
+pub fn sign(signing: &Signing<'_>) -> Option<Headers> {
+    let delivery = signing.delivery;
+    let algorithm = algorithm(delivery.header("x-twilio-webhooks-signature-settings").ok()?).ok()?;
+    let fields = if is_form(delivery).ok()? { sorted(&form(delivery.body).ok()?) } else { String::new() };
+    let made = mac(algorithm, signing.secret.as_bytes(), &[delivery.url.as_bytes(), fields.as_bytes()]);
+    Some(headers([("x-twilio-signature", to_base64(made))]))
 }
 
 /// The algorithm that `key=…,algorithm=…` names; none is HMAC-SHA1 with the account's token.
@@ -87,7 +98,7 @@ fn urls(url: &str) -> BTreeSet<String> {
 
 pub fn read(asked: &Asked<'_>) -> Result<Reading, Refusal> {
     let body = asked.delivery.body;
-    if is_form(asked)? {
+    if is_form(asked.delivery)? {
         return Ok(Reading::of(of_form(asked, &form(body)?)?));
     }
     if body.is_empty() {

@@ -181,3 +181,17 @@ async fn an_old_signature_is_refused_and_counted_for_the_report() {
         assert_eq!(site.ids().await, ["evt_2"]);
     }
 }
+
+/// `MySQL`'s usual comparison makes one of each pair; both of our stores compare bytes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn c70_ids_that_differ_in_case_or_by_a_blank_are_two_events() {
+    let ids = ["evt_1", "evt_1 ", "evt_1AbC", "evt_1aBc"];
+    for database in BOTH {
+        let site = Site::new(database);
+        let receiver = site.start();
+        for id in ids {
+            assert_eq!(receiver.stripe(&event(id)).unwrap().status, 200);
+        }
+        assert_eq!(site.ids().await, ids);
+    }
+}
