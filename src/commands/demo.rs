@@ -48,8 +48,9 @@ pub struct DemoArgs {
     /// Ctrl-C, while you run and apply in another terminal.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "practice", conflicts_with = "keep")]
     pub practice: Option<PathBuf>,
-    /// Another story: four payments on their way through `recon serve` and `recon work`, each of which is killed
-    /// at the worst moment; inbox, ledger, outbox and calls before and after. Exit 1 when anything is lost or doubled.
+    /// Another story: four payments on their way through `recon serve` and `recon work`, which are killed at the
+    /// worst moments; inbox, ledger, outbox and calls before and after. Exit 1 when anything is lost or doubled.
+    /// Without --keep nothing stays.
     #[arg(long, conflicts_with_all = ["practice", "events"])]
     pub recovery: bool,
 }

@@ -43,6 +43,9 @@ impl Hold {
             Point::Accepted | Point::Change => "insert on outbox_message",
             Point::Result => "update of sent_at_us on outbox_message",
         };
+        // An empty log: what an earlier hold left in its file would hide the growth.
+        let emptied = sqlx::query("pragma wal_checkpoint(truncate)").fetch_all(store.pool()).await;
+        emptied.context("empty the write-ahead log")?;
         execute(store, &HOLD.replace("{moment}", moment)).await.context("place a hold")?;
         Ok(Self { log: log.to_owned(), bytes_before: bytes(log) })
     }
