@@ -175,7 +175,9 @@ pub enum Command {
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
     Init(InitArgs),
     /// See it work without any account: a Stripe-shaped provider on this machine with planted faults.
-    #[command(after_help = "Examples:\n  recon demo --seed 7\n  recon demo --practice")]
+    #[command(
+        after_help = "Examples:\n  recon demo --seed 7\n  recon demo --recovery\n  recon demo --practice"
+    )]
     Demo(crate::commands::demo::DemoArgs),
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  recon completions bash > /etc/bash_completion.d/recon")]

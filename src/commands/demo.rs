@@ -6,15 +6,18 @@
 //! found is read from `findings.csv`; apply the plan and reconcile again, so that only what a person must
 //! decide is left; say where the report lies.
 //!
+//! With `--recovery` it tells another story: four kills, and what is left of each.
 //! With `--practice` it stops before reconciling, and serves the month while the reader does the rest by hand.
 
 use super::{Outcome, apply, program, run};
 use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
-use crate::config::{self, FILE_NAME, Unusable};
+use crate::config::{self, FILE_NAME};
 use crate::demo::emulator::{Emulator, Faults};
 use crate::demo::faults::{Mix, Planted, plant};
+use crate::demo::folder::{MARK, open_empty, refuse_another_owner, tidy, write};
 use crate::demo::handlers::Books;
+use crate::demo::recovery;
 use crate::demo::show::{self, Opening, Paint};
 use crate::demo::verdict::{self, FoundRow};
 use crate::demo::world::{WANTED_TYPES, World};
@@ -22,11 +25,11 @@ use crate::demo::{PROVIDER, deliver};
 use crate::provider::Cancel;
 use crate::record::format_instant;
 use crate::report::next_steps::shell_word;
-use crate::store::{Access, Store};
 use anyhow::{Context, Result, bail};
 use chrono_tz::Tz;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Arguments of `recon demo`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -45,6 +48,11 @@ pub struct DemoArgs {
     /// Ctrl-C, while you run and apply in another terminal.
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "practice", conflicts_with = "keep")]
     pub practice: Option<PathBuf>,
+    /// Another story: four payments on their way through `recon serve` and `recon work`, which are killed at the
+    /// worst moments; inbox, ledger, outbox and calls before and after. Exit 1 when anything is lost or doubled.
+    /// Without --keep nothing stays.
+    #[arg(long, conflicts_with_all = ["practice", "events"])]
+    pub recovery: bool,
 }
 
 /// Events of a month that is shown, and of one to practise on.
@@ -53,10 +61,6 @@ const PRACTICE_EVENTS: u64 = 2_000;
 /// Scenes of each fault for so many events; smaller months have one.
 const SCENES_PER_EVENTS: u64 = 5_000;
 const SCENES_MAX: u32 = 5;
-/// How the configuration of a demonstration begins, by which its folder is known again.
-const MARK: &str = "# Written by `recon demo`";
-/// The files of a demonstration beside its reports.
-const FILES: [&str; 5] = ["recon.db", "recon.db-wal", "recon.db-shm", FILE_NAME, "stripe.key"];
 
 /// The month, the shop that received it, and the provider that answers for it.
 struct Staged {
@@ -103,11 +107,14 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
         practise(args, folder, seed, now_us, paint).await?;
         return Ok(true);
     }
-    let events = args.events.unwrap_or(EVENTS);
     let folder = match &args.keep {
         Some(folder) => folder.clone(),
         None => std::env::temp_dir().join(format!("recon-demo-{seed}-{}", std::process::id())),
     };
+    if args.recovery {
+        return recover(args, folder, seed, now_us, paint).await;
+    }
+    let events = args.events.unwrap_or(EVENTS);
     let staged = Staged::new(folder, seed, events, &Mix::each(scenes(events)), now_us).await?;
     say(&show::opening(paint, &staged.opening()))?;
 
@@ -128,6 +135,32 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
     }
     say(&farewell(args, seed, events, &before, &world))?;
     Ok(first.is_exact() && second.is_exact())
+}
+
+/// Kills and starts again; true where nothing was lost or doubled. A folder in which something was stays.
+async fn recover(args: &DemoArgs, folder: PathBuf, seed: u64, now_us: i64, paint: Paint) -> Result<bool> {
+    refuse_another_owner(&folder)?;
+    std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
+    let mut stage = recovery::Stage::set(folder.clone(), seed, now_us).await?;
+    let mut terminate = signal(SignalKind::terminate()).context("listen for signals")?;
+    // Whoever stops it stops the processes as well: they end with the stage.
+    let is_right = tokio::select! {
+        told = recovery::tell(&mut stage, paint, say) => told?,
+        _ = tokio::signal::ctrl_c() => bail!("stopped; {} stays", folder.display()),
+        _ = terminate.recv() => bail!("stopped; {} stays", folder.display()),
+    };
+    stage.end().await?;
+    let again = format!("{} demo --recovery --seed {seed}", program());
+    let mut lines = vec![("Again", again.clone())];
+    if args.keep.is_none() && is_right {
+        std::fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
+        lines.push(("Keep", format!("{again} --keep demo")));
+    } else {
+        let config = shell_word(&folder.join(FILE_NAME).display().to_string());
+        lines.push(("Look", format!("{} --config {config} inbox list", program())));
+    }
+    say(&named(&lines))?;
+    Ok(is_right)
 }
 
 fn scenes(events: u64) -> u32 {
@@ -160,20 +193,6 @@ async fn practise(args: &DemoArgs, folder: &Path, seed: u64, now_us: i64, paint:
     say("\n  The provider is gone; the folder stays, and --offline runs still work in it.\n")
 }
 
-/// A store holds the books of whoever runs on it, and a demonstration begins by emptying its own.
-fn refuse_another_owner(folder: &Path) -> Result<()> {
-    let is_ours = std::fs::read(folder.join(FILE_NAME)).is_ok_and(|text| text.starts_with(MARK.as_bytes()));
-    let met = FILES.iter().map(|name| folder.join(name)).find(|path| path.exists());
-    match met {
-        Some(path) if !is_ours => Err(Unusable::new(
-            format!("{} is there already and was not written by `recon demo`", path.display()),
-            "name a folder of its own after --keep or --practice, such as `recon demo --keep demo`",
-        )
-        .into()),
-        _ => Ok(()),
-    }
-}
-
 /// Where the report lies, and commands that can be pasted: each is whole, seed and size included.
 fn farewell(args: &DemoArgs, seed: u64, events: u64, report: &Path, world: &World) -> String {
     let program = program();
@@ -192,6 +211,10 @@ fn farewell(args: &DemoArgs, seed: u64, events: u64, report: &Path, world: &Worl
         }
     }
     lines.push(("Practise", format!("{program} demo --practice")));
+    named(&lines)
+}
+
+fn named(lines: &[(&str, String)]) -> String {
     let lines = lines.iter().map(|(name, value)| format!("\n  {name:<10}{value}"));
     lines.collect::<Vec<_>>().concat() + "\n"
 }
@@ -227,31 +250,6 @@ async fn apply(folder: &Path, plan: &Path, now_us: i64) -> Result<()> {
     Ok(())
 }
 
-/// A store without an earlier demonstration's rows in it.
-async fn open_empty(folder: &Path) -> Result<Store> {
-    for name in ["recon.db", "recon.db-wal", "recon.db-shm"] {
-        remove_if_there(&folder.join(name))?;
-    }
-    Store::open(&format!("sqlite:{}", folder.join("recon.db").display()), Access::ReadWrite).await
-}
-
-fn remove_if_there(path: &Path) -> Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("remove {}", path.display()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Leaves only the report.
-fn tidy(folder: &Path) -> Result<()> {
-    for name in FILES {
-        remove_if_there(&folder.join(name))?;
-    }
-    Ok(())
-}
-
 /// Writes `recon.toml` and the emulator's key beside it.
 fn configure(folder: &Path, emulator: &Emulator, world: &World) -> Result<()> {
     let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("    \"{kind}\",\n")).collect();
@@ -270,12 +268,8 @@ fn configure(folder: &Path, emulator: &Emulator, world: &World) -> Result<()> {
         base_url = emulator.base_url,
         types = types.concat(),
     );
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
-        std::fs::write(&path, text).with_context(|| format!("write {}", path.display()))
-    };
-    write("recon.toml", &text)?;
-    write("stripe.key", &emulator.key)
+    write(folder, FILE_NAME, &text)?;
+    write(folder, "stripe.key", &emulator.key)
 }
 
 fn read(report: &Path) -> Result<Vec<FoundRow>> {

@@ -25,15 +25,15 @@ impl Paint {
         if self.is_on { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    fn bold(self, text: &str) -> String {
+    pub(super) fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    fn dim(self, text: &str) -> String {
+    pub(super) fn dim(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    fn mark(self, is_right: bool) -> String {
+    pub(super) fn mark(self, is_right: bool) -> String {
         if is_right { self.with("32", "✓") } else { self.with("31", "✗") }
     }
 }
@@ -220,7 +220,7 @@ fn rule(paint: Paint) -> String {
 }
 
 /// Lines with a margin.
-fn page(lines: &[String]) -> String {
+pub(super) fn page(lines: &[String]) -> String {
     let margin = |line: &String| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") };
     lines.iter().map(margin).collect()
 }

@@ -214,6 +214,19 @@ impl World {
         world
     }
 
+    /// An account in which so many payments were paid within the last day, and nothing else happened.
+    #[must_use]
+    pub fn paid(seed: u64, payments: usize, now_us: i64) -> Self {
+        let mut world = Self::empty(seed, payments, now_us);
+        let last_s = world.until_s() - 3 * HOUR_S;
+        for _ in 0..payments {
+            let start_s = world.rng.between(last_s - DAY_S, last_s - HOUR_S);
+            world.add_story(Story::Paid, start_s, last_s);
+        }
+        world.finish();
+        world
+    }
+
     /// An account in which nothing has happened yet.
     fn empty(seed: u64, events: usize, now_us: i64) -> Self {
         let mut rng = Rng::new(seed);

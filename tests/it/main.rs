@@ -13,6 +13,7 @@ mod cli;
 mod config;
 mod demo;
 mod demo_reading;
+mod demo_recovery;
 mod demo_world;
 mod determinism;
 mod docs;

@@ -162,5 +162,7 @@ struct Shared {
     faults: Faults,
     accounts: Mutex<BTreeMap<String, Account>>,
     buckets: Mutex<Buckets>,
+    /// Whether answers are held back.
+    held: tokio::sync::watch::Sender<bool>,
     counters: std::sync::Arc<Counters>,
 }

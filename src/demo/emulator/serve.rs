@@ -54,6 +54,7 @@ impl Emulator {
             faults,
             accounts: Mutex::new(accounts),
             buckets: Mutex::new(Buckets::default()),
+            held: tokio::sync::watch::Sender::new(false),
             counters: Arc::clone(&counters),
         });
         let (stop, stopped) = oneshot::channel::<()>();
@@ -77,6 +78,11 @@ impl Emulator {
         if let Some(account) = accounts.get_mut("") {
             account.change(stream, change);
         }
+    }
+
+    /// Holds every answer back, or lets them go. Requests are counted as they come.
+    pub fn hold(&self, is_held: bool) {
+        self.shared.held.send_replace(is_held);
     }
 
     /// Ends it: no new connection is taken from here on.
@@ -107,6 +113,8 @@ async fn answer(
     if matches!(target, Target::List(_)) && !shared.faults.page_latency.is_zero() {
         tokio::time::sleep(shared.faults.page_latency).await;
     }
+    // An error means that the emulator ends, and with it this request.
+    drop(shared.held.subscribe().wait_for(|is_held| !is_held).await);
     let response = if method == Method::GET {
         respond(&shared, &endpoint, &target, &url, earlier, &headers, &pairs.0)
     } else {
