@@ -233,7 +233,7 @@ mod tests {
             ("one effect each", |it| it.ledger[3].currency = "eur".to_owned()),
             ("one message each", |it| it.outbox[0].is_sent = false),
             ("one message each", |it| {
-                it.outbox.push(OutboxRow { key: "x".to_owned(), ..it.outbox[0].clone() })
+                it.outbox.push(OutboxRow { key: "x".to_owned(), ..it.outbox[0].clone() });
             }),
             (TWICE, |it| it.calls[3].bodies = 2),
             (TWICE, |it| it.calls[3].calls = 3),
