@@ -40,8 +40,12 @@ impl Held {
 
 fn statements(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("queries").join(folder);
-    let mut found: Vec<PathBuf> =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // `demo/recovery/` stages kills with triggers that SQLite alone has.
+    let mut found: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .collect();
     found.sort();
     assert!(found.len() >= 3, "{}", folder.display());
     found

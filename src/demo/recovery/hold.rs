@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 use sqlx::AssertSqlSafe;
 use std::path::{Path, PathBuf};
 
-const FILLERS: &str = include_str!("../../../queries/demo/recovery_fillers.sql");
-const HOLD: &str = include_str!("../../../queries/demo/recovery_hold.sql");
-const RELEASE: &str = include_str!("../../../queries/demo/recovery_release.sql");
-const CLEAR: &str = include_str!("../../../queries/demo/recovery_clear.sql");
+const FILLERS: &str = include_str!("../../../queries/demo/recovery/fillers.sql");
+const HOLD: &str = include_str!("../../../queries/demo/recovery/hold.sql");
+const RELEASE: &str = include_str!("../../../queries/demo/recovery/release.sql");
+const CLEAR: &str = include_str!("../../../queries/demo/recovery/clear.sql");
 
 /// Growth of the log that only a hold explains.
 const GROWTH_BYTES: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! An event is there once, however often and however it is delivered, with its bytes and its scope.
 
-use super::{BOTH, Site, event, other_providers, secret_of, stripe};
+use super::{BOTH, Receiver, Site, event, other_providers, secret_of, stripe};
 use crate::receive::{Sample, T, kinds};
 use recon::store::Database;
 
@@ -193,5 +193,20 @@ async fn c70_ids_that_differ_in_case_or_by_a_blank_are_two_events() {
             assert_eq!(receiver.stripe(&event(id)).unwrap().status, 200);
         }
         assert_eq!(site.ids().await, ids);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_time_from_receipt_to_the_end_is_measured() {
+    for database in BOTH {
+        let site = Site::new(database);
+        let mut command = site.command_of(&["serve", "--work"]);
+        let receiver = Receiver::start(command.env("KEY", "rk_live_nobody")).unwrap();
+        let idle = event("evt_1").replace("payment_intent.succeeded", "customer.created");
+        assert_eq!(receiver.stripe(&idle).unwrap().status, 200);
+        receiver.wait_for("recon_completion_seconds_count 1");
+        receiver.wait_for("recon_completion_seconds_bucket{le=\"+Inf\"} 1");
+        receiver.wait_for("recon_events_ended_total{status=\"ignored\"} 1");
+        assert_eq!(receiver.end(), Some(0));
     }
 }
