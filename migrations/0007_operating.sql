@@ -17,6 +17,10 @@ create table notification (
     held_until_us bigint not null
 );
 
+-- Since when a worker tries an event: its first attempt after receipt, a retry or a replay; 0 before it. How long it may
+-- wait for another event or for the provider is counted from here, so that an old one is not out of time at once.
+alter table inbox_event add column tried_since_us bigint not null default 0;
+
 -- Deliveries beyond the first, counted every minute.
 create index inbox_event_repeated on inbox_event (deliveries) where deliveries > 1;
 -- Messages, last written first.

@@ -230,33 +230,6 @@ fn is_busy_code(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Whether an error says that the store itself is not to be had just now, whatever it was asked: it goes down or comes
-/// up, has no room, may only be read, or its file cannot be reached. An event that met it is not at fault.
-///
-/// PostgreSQL's classes 08 (connection), 53 (resources), 57 (operator intervention, but for a cancelled statement), 58
-/// (system) and a server that only reads (25006); SQLite's `SQLITE_NOMEM` (7), `SQLITE_READONLY` (8), `SQLITE_IOERR`
-/// (10), `SQLITE_CORRUPT` (11), `SQLITE_FULL` (13), `SQLITE_CANTOPEN` (14) and `SQLITE_NOTADB` (26).
-#[must_use]
-pub fn is_away(error: &anyhow::Error) -> bool {
-    let is_code = |error: &sqlx::Error| {
-        error
-            .as_database_error()
-            .and_then(sqlx::error::DatabaseError::code)
-            .is_some_and(|code| is_away_code(&code))
-    };
-    error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_code))
-}
-
-fn is_away_code(code: &str) -> bool {
-    match code.get(..2) {
-        // SQLSTATE has five characters; SQLite's codes are numbers of at most four digits.
-        Some(class) if code.len() == 5 => {
-            code == "25006" || matches!(class, "08" | "53" | "57" | "58") && code != "57014"
-        }
-        _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 7 | 8 | 10 | 11 | 13 | 14 | 26)),
-    }
-}
-
 /// Whether an error says that the store works and refuses what it was given: SQLite's `SQLITE_TOOBIG` (18),
 /// `SQLITE_CONSTRAINT` (19) and `SQLITE_MISMATCH` (20) with their extended codes; PostgreSQL's classes 21
 /// (cardinality), 22 (data exception), 23 (integrity), 54 (program limit) and P0 (raised by a trigger).
@@ -264,13 +237,17 @@ fn is_away_code(code: &str) -> bool {
 pub fn is_about_data(error: &anyhow::Error) -> bool {
     let is_code = |error: &sqlx::Error| {
         let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-        code.is_some_and(|code| match code.get(..2) {
-            // SQLSTATE has five characters; SQLite's codes are numbers of at most four digits.
-            Some(class) if code.len() == 5 => matches!(class, "21" | "22" | "23" | "54" | "P0"),
-            _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 18..=20)),
-        })
+        code.is_some_and(|code| is_data_code(&code))
     };
     error.chain().any(|cause| cause.downcast_ref::<sqlx::Error>().is_some_and(is_code))
+}
+
+fn is_data_code(code: &str) -> bool {
+    match code.get(..2) {
+        // SQLSTATE has five characters; SQLite's codes are numbers of at most four digits.
+        Some(class) if code.len() == 5 => matches!(class, "21" | "22" | "23" | "54" | "P0"),
+        _ => code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 18..=20)),
+    }
 }
 
 fn pool_options() -> AnyPoolOptions {
@@ -316,16 +293,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_is_told_from_a_refusal() {
-        for code in
-            ["57P01", "57P02", "57P03", "08006", "53300", "53100", "58030", "25006", "10", "13", "14", "778"]
-        {
-            assert!(is_away_code(code), "{code}");
+    fn what_the_database_says_of_data_is_told_from_its_own_trouble() {
+        for code in ["23505", "P0001", "22001", "22021", "54000", "19", "1811", "18", "20"] {
+            assert!(is_data_code(code), "{code}");
         }
-        for code in
-            ["57014", "23505", "P0001", "22001", "40001", "42501", "25P02", "5", "517", "19", "1811", "1"]
-        {
-            assert!(!is_away_code(code), "{code}");
+        for code in [
+            "57P01", "08006", "53100", "25006", "57014", "42501", "42P01", "40001", "5", "517", "13", "8",
+            "1",
+        ] {
+            assert!(!is_data_code(code), "{code}");
         }
     }
 }

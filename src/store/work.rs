@@ -22,6 +22,8 @@ pub struct Claimed {
     pub body: Vec<u8>,
     /// First receipt, Unix µs.
     pub received_at_us: i64,
+    /// Its first attempt since it was received, retried or replayed, Unix µs.
+    pub tried_since_us: i64,
     /// Attempts, with this one.
     pub attempts: i64,
     /// Whether it was parked.
@@ -74,6 +76,7 @@ pub async fn claim(
             event_type: row.try_get("event_type")?,
             body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
             received_at_us: row.try_get("received_at_us")?,
+            tried_since_us: row.try_get("tried_since_us")?,
             attempts: row.try_get("attempts")?,
             is_parked: status == InboxStatus::Parked,
             replayed_for: row.try_get("reason")?,
@@ -154,6 +157,41 @@ pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &st
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
         query.fetch_all(&mut *connection).await.context("note failed attempts")?;
+    }
+    Ok(())
+}
+
+/// How long an event waits that is not at fault, µs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// At least.
+    pub min_us: i64,
+    /// At most.
+    pub max_us: i64,
+}
+
+/// Notes what events wait for that is not their fault: no attempt is used up.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn wait(
+    connection: &mut AnyConnection,
+    keys: &[&EventKey],
+    error: &str,
+    now_us: i64,
+    pause: Pause,
+) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/inbox_wait.sql");
+    for chunk in chunks(keys) {
+        let query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+        let since = |pause_us: i64| now_us.saturating_sub(pause_us.saturating_mul(4));
+        let due = |pause_us: i64| now_us.saturating_add(pause_us);
+        let mut query = query.bind(error).bind(since(pause.min_us)).bind(due(pause.min_us));
+        query = query.bind(since(pause.max_us)).bind(due(pause.max_us)).bind(now_us.saturating_mul(5));
+        for EventKey { scope, event_id } in chunk {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        query.fetch_all(&mut *connection).await.context("note what events wait for")?;
     }
     Ok(())
 }

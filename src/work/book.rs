@@ -10,7 +10,7 @@ use crate::apply::Answer;
 use crate::apply::state::{self, Freshness, Verdict, judge};
 use crate::record::{EffectKey, EffectKind, EventKey, InboxStatus, Status};
 use crate::store::states::{self, ObjectKey, State};
-use crate::store::work::{self, Claimed, Ending};
+use crate::store::work::{self, Claimed, Ending, Pause};
 use crate::store::{Store, ledger};
 use anyhow::{Context, Result};
 use sqlx::{Any, Transaction};
@@ -43,6 +43,8 @@ pub struct Booking<'a> {
     pub attempts_max: i64,
     /// How long an event may wait for another, or for the provider, µs.
     pub park_max_us: i64,
+    /// How long one waits until the provider is asked again.
+    pub pause: Pause,
     /// Whether effects send messages.
     pub has_outbox: bool,
 }
@@ -55,11 +57,13 @@ pub struct End {
     /// Why, without personal data.
     pub error: String,
     parked_for: String,
+    /// It waits for what is not its own fault.
+    is_waiting: bool,
 }
 
 impl End {
     fn of(status: InboxStatus, error: impl Into<String>) -> Self {
-        Self { status: status.as_str(), error: error.into(), parked_for: String::new() }
+        Self { status: status.as_str(), error: error.into(), parked_for: String::new(), is_waiting: false }
     }
 
     /// Whether it is a dead letter.
@@ -109,17 +113,25 @@ fn without_deed(booking: Booking<'_>, claimed: &Claimed, plan: &Plan) -> End {
     }
 }
 
-/// A failed attempt: the last one buries the event.
+/// A failed attempt: the last one buries the event, or the end of its time where it is parked and uses up none.
 #[must_use]
 pub fn failed(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
-    let is_last = claimed.attempts >= booking.attempts_max;
+    let is_last =
+        if claimed.is_parked { is_over(booking, claimed) } else { claimed.attempts >= booking.attempts_max };
     End::of(if is_last { InboxStatus::Dead } else { InboxStatus::Received }, error)
 }
 
 /// A provider that is down is not the event's fault: only time buries it.
 fn waits(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
-    let is_over = booking.now_us.saturating_sub(claimed.received_at_us) > booking.park_max_us;
-    End::of(if is_over { InboxStatus::Dead } else { InboxStatus::Received }, error)
+    let is_over = is_over(booking, claimed);
+    let status = if is_over { InboxStatus::Dead } else { InboxStatus::Received };
+    End { is_waiting: !is_over, ..End::of(status, error) }
+}
+
+/// Whether it was tried for as long as it may wait. However old it was when it was first tried, or tried again for a
+/// person: time in which nobody worked is not its own.
+fn is_over(booking: Booking<'_>, claimed: &Claimed) -> bool {
+    booking.now_us.saturating_sub(claimed.tried_since_us) > booking.park_max_us
 }
 
 /// Puts aside what gives money back that was never booked, unless this very batch books it.
@@ -161,9 +173,8 @@ async fn park(
         if is_booked || requested.contains(&credit) {
             return true;
         }
-        let is_over = booking.now_us.saturating_sub(claimed.received_at_us) > booking.park_max_us;
         let error = format!("{} is not booked", credit.key);
-        ends[*index] = Some(if is_over {
+        ends[*index] = Some(if is_over(booking, claimed) {
             End::of(InboxStatus::Dead, error)
         } else {
             End { parked_for: credit.key, ..End::of(InboxStatus::Parked, error) }
@@ -330,6 +341,10 @@ async fn finish(
     for (end, mut keys) in groups {
         keys.sort();
         let Ok(status) = end.status.parse::<InboxStatus>() else { continue };
+        if end.is_waiting {
+            work::wait(tx, &keys, &end.error, booking.now_us, booking.pause).await?;
+            continue;
+        }
         if status == InboxStatus::Received {
             work::fail(tx, &keys, &end.error).await?;
             continue;

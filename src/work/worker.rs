@@ -13,8 +13,8 @@ use crate::provider::stripe::{self, Reading};
 use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
 use crate::record::{EventKey, InboxStatus, Scope, Window};
 use crate::serve::Metrics;
-use crate::store::work::{self, Claimed, Ending, NextAttempts};
-use crate::store::{Database, LOCK_ATTEMPTS, Store, is_away, is_busy, resolve, save_aliases};
+use crate::store::work::{self, Claimed, Ending, NextAttempts, Pause};
+use crate::store::{Database, LOCK_ATTEMPTS, Store, is_about_data, is_busy, resolve, save_aliases};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -29,6 +29,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const NO_BUDGET: Duration = Duration::from_hours(24 * 365 * 100);
 /// What a claim may take to ask for, so that it is done before its events are due again.
 const ASKING_SECONDS: u32 = 4;
+/// Longest wait for a provider that does not answer, in delays of a first retry (10 s: 43 min).
+const WAIT_MAX_FACTOR: u32 = 256;
 
 /// Events by the status that they ended with; `received` are due again.
 pub type Tally = BTreeMap<&'static str, u64>;
@@ -293,7 +295,7 @@ impl<'a> Worker<'a> {
         let all: Vec<&Item> = items.iter().collect();
         let error = match self.book_some(&all).await {
             Ok(ends) => return Ok(ends),
-            Err(error) if !is_refused(&error) => return Err(error),
+            Err(error) if !is_about_data(&error) => return Err(error),
             Err(error) => error,
         };
         tracing::warn!("a batch of {} events failed, each is tried alone: {error:#}", items.len());
@@ -301,7 +303,7 @@ impl<'a> Worker<'a> {
         for item in items {
             match self.book_some(&[item]).await {
                 Ok(alone) => ends.extend(alone),
-                Err(error) if !is_refused(&error) => return Err(error),
+                Err(error) if !is_about_data(&error) => return Err(error),
                 Err(error) => ends.push(Some(self.note_failure(item, &error).await?)),
             }
         }
@@ -319,12 +321,14 @@ impl<'a> Worker<'a> {
     }
 
     fn booking(&self) -> Booking<'_> {
-        let park_max = self.settings.work.park_max.as_micros();
+        let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let retry_delay = self.settings.work.retry_delay;
         Booking {
             store: &self.store,
             now_us: self.timing.now_us(),
             attempts_max: self.settings.work.attempts_max,
-            park_max_us: i64::try_from(park_max).unwrap_or(i64::MAX),
+            park_max_us: micros(self.settings.work.park_max),
+            pause: Pause { min_us: micros(retry_delay), max_us: micros(retry_delay * WAIT_MAX_FACTOR) },
             has_outbox: self.settings.outbox.url.is_some(),
         }
     }
@@ -379,14 +383,6 @@ impl Alone<'_> {
 
 fn is_shape(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(FetchError::Shape { .. })))
-}
-
-/// Whether the database refused what it was given, rather than was busy or not to be had: then an event of the batch
-/// may be at fault.
-fn is_refused(error: &anyhow::Error) -> bool {
-    let is_answer = |cause: &sqlx::Error| matches!(cause, sqlx::Error::Database(_));
-    let is_answer = error.chain().any(|cause| cause.downcast_ref().is_some_and(is_answer));
-    is_answer && !is_busy(error) && !is_away(error)
 }
 
 /// An error on one line that a table can hold.

@@ -7,6 +7,7 @@ mod once;
 mod operating;
 mod order;
 mod outbox;
+mod patience;
 mod payout;
 mod sending;
 mod served;

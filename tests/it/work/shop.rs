@@ -60,6 +60,13 @@ impl Shop {
         Self { folder, world, emulator, clock_us: Arc::new(AtomicI64::new(NOW_US)), store, place }
     }
 
+    /// The same store on PostgreSQL, where no statement may take longer than 0.2 s.
+    pub async fn hurried(&self) -> Store {
+        let url = self.place.url();
+        let mark = if url.contains('?') { '&' } else { '?' };
+        Store::open(&format!("{url}{mark}options[statement_timeout]=200"), Access::ReadWrite).await.unwrap()
+    }
+
     pub fn settings(&self) -> Settings {
         config::load(Some(&self.config())).unwrap()
     }
