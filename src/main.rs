@@ -229,6 +229,9 @@ fn store_hint(error: &anyhow::Error) -> Option<&'static str> {
             Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
                 Some("make room; nothing was half-written, the same command goes on from here")
             }
+            Some(ErrorKind::AddrInUse) => {
+                Some("another process listens there: end it, or set another `[receive] listen`")
+            }
             Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
                 Some("let this user write there, or name another place in the configuration")
             }

@@ -130,7 +130,7 @@ fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
     Ok(Ok(InboxEvent {
         scope: row.scope()?,
         event_id,
-        event_type: row.key("event_type")?,
+        event_type: row.text("event_type")?,
         received_at_us: row.instant("received_at_us")?,
         status,
         body_sha256: row.text("body_sha256")?.to_ascii_lowercase(),

@@ -35,6 +35,7 @@ pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, End
             continue;
         }
         let scheme = scheme(one)?;
+        refuse_unverifiable(one, &scheme)?;
         check_secrets(&scheme, &one.secrets).map_err(|why| {
             Unusable::new(
                 format!("[[provider]] {}: webhook_secrets: {why}", one.name),
@@ -60,6 +61,34 @@ pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, End
         ));
     }
     Ok(endpoints)
+}
+
+/// What is signed must be known here: without it no delivery of the provider could be verified, but one over what stands
+/// in its place could.
+fn refuse_unverifiable(one: &EndpointSettings, scheme: &Scheme) -> Result<(), Unusable> {
+    let signs_url = match scheme {
+        Scheme::Twilio | Scheme::Square => true,
+        Scheme::Hmac(hmac) => hmac.signed.has_url(),
+        _ => false,
+    };
+    if signs_url && one.public_url.is_none() {
+        return Err(Unusable::new(
+            format!("[[provider]] {}: webhook_url is missing, and it is part of what is signed", one.name),
+            "write the URL as the provider calls it, such as webhook_url = \"https://pay.example.com/webhooks/twilio\"",
+        ));
+    }
+    match scheme {
+        Scheme::Hmac(hmac) if hmac.signed.has_timestamp() && hmac.timestamp_header.is_none() => {
+            Err(Unusable::new(
+                format!(
+                    "[[provider]] {}: signature: signed names {{timestamp}}, and there is no timestamp_header",
+                    one.name
+                ),
+                "name the header that the time stands in",
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn scheme(one: &EndpointSettings) -> Result<Scheme, Unusable> {

@@ -366,7 +366,7 @@ impl Received {
                     let last_us = last_us.entry(event.scope.clone()).or_insert(event.received_at_us);
                     *last_us = event.received_at_us.max(*last_us);
                     let types = by_scope.entry(event.scope).or_default();
-                    if !types.contains(&event.event_type) {
+                    if !event.event_type.is_empty() && !types.contains(&event.event_type) {
                         types.insert(event.event_type);
                     }
                 }

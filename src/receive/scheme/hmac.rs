@@ -140,6 +140,20 @@ impl Template {
     }
 }
 
+impl Template {
+    /// Whether the URL is signed.
+    #[must_use]
+    pub fn has_url(&self) -> bool {
+        self.0.contains(&Part::Url)
+    }
+
+    /// Whether a time is signed.
+    #[must_use]
+    pub fn has_timestamp(&self) -> bool {
+        self.0.contains(&Part::Timestamp)
+    }
+}
+
 pub fn authenticate(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<usize, Refusal> {
     let delivery = asked.delivery;
     let header = delivery.signature(&scheme.signature_header)?;
@@ -157,7 +171,7 @@ pub fn authenticate(asked: &Asked<'_>, scheme: &HmacScheme) -> Result<usize, Ref
         made.is_some_and(|made| is_same(&given, made.as_ref()))
     })?;
     // An unsigned time says nothing about age.
-    if scheme.signed.0.contains(&Part::Timestamp)
+    if scheme.signed.has_timestamp()
         && let Some(time_s) = time_s
     {
         check_age_s(delivery, time_s, asked.settings.age_max_s)?;

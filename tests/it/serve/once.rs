@@ -210,3 +210,32 @@ async fn the_time_from_receipt_to_the_end_is_measured() {
         assert_eq!(receiver.end(), Some(0));
     }
 }
+
+/// A delivery that is signed over something else in its place must not be taken.
+#[test]
+fn what_is_signed_must_be_known_at_the_start() {
+    let signed = |signed: &str| {
+        format!(
+            "[[provider]]\nname = \"own\"\nkind = \"hmac\"\nwebhook_secrets = [{{ env = \"SECRET\" }}]\n\
+             [provider.signature]\nheader = \"X-Signature\"\nsigned = \"{signed}\"\n"
+        )
+    };
+    let named = |kind: &str| {
+        format!(
+            "[[provider]]\nname = \"own\"\nkind = \"{kind}\"\nwebhook_secrets = [{{ env = \"SECRET\" }}]\n"
+        )
+    };
+    for (provider, missing) in [
+        (signed("{url}{body}"), "webhook_url"),
+        (signed("{timestamp}.{body}"), "timestamp_header"),
+        (named("twilio"), "webhook_url"),
+        (named("square"), "webhook_url"),
+    ] {
+        let site = Site::new(Database::Sqlite);
+        site.configure("", &provider);
+        let output = site.command().stderr(std::process::Stdio::piped()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{said}");
+        assert!(said.contains("own") && said.contains(missing), "{said}");
+    }
+}

@@ -2,6 +2,7 @@
 //! down, a person who was there before.
 
 use super::shop::{LATER, OWN, Shop, scope};
+use recon::commands::Outcome;
 use recon::config;
 use recon::record::Scope;
 use recon::store::Database;
@@ -271,4 +272,17 @@ async fn a_refund_that_fails_after_it_was_booked_is_undone_once() {
     shop.drain().await;
     assert_eq!(shop.number("select count(*) from ledger_entry where kind = 'refund'").await, 2);
     assert_eq!(shop.number(refunds).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_without_a_type_stops_no_run() {
+    let shop = Shop::new(28, 100, "").await;
+    shop.receive(&shop.world.events).await;
+    shop.receive_as(&scope(), "evt_only", "", br#"{"id":"evt_only"}"#).await;
+    shop.receive_as(&Scope::new("billing", "", "live"), "b-notype", "", br#"{"x":1}"#).await;
+    shop.drain().await;
+    shop.pass(Duration::from_hours(1));
+    let (outcome, findings, _) = shop.reconcile().await;
+    assert!(matches!(outcome, Outcome::Clean | Outcome::Findings), "{outcome:?}: {findings}");
+    assert!(findings.lines().count() > 1, "the month is there: {findings}");
 }
