@@ -9,7 +9,7 @@ use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An event that a worker has claimed.
 #[derive(Clone, PartialEq, Eq)]
@@ -22,6 +22,9 @@ pub struct Claimed {
     pub body: Vec<u8>,
     /// First receipt, Unix µs.
     pub received_at_us: i64,
+    /// Since when it may wait for another event or for the provider, Unix µs: its first receipt, or when a person last had
+    /// it tried again.
+    pub waits_since_us: i64,
     /// Attempts, with this one.
     pub attempts: i64,
     /// Whether it was parked.
@@ -74,6 +77,7 @@ pub async fn claim(
             event_type: row.try_get("event_type")?,
             body: row.try_get::<Option<Vec<u8>>, _>("body")?.unwrap_or_default(),
             received_at_us: row.try_get("received_at_us")?,
+            waits_since_us: row.try_get("received_at_us")?,
             attempts: row.try_get("attempts")?,
             is_parked: status == InboxStatus::Parked,
             replayed_for: row.try_get("reason")?,
@@ -82,6 +86,40 @@ pub async fn claim(
     // Neither database promises an order of returned rows.
     claimed.sort_by(|a, b| (a.received_at_us, &a.key).cmp(&(b.received_at_us, &b.key)));
     Ok(claimed)
+}
+
+/// Has the wait of those that were received before this instant, Unix µs, begin anew where a person had them tried again:
+/// else they would be given up at once. Hardly any event is so old, so only those are looked up.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn wait_anew(
+    connection: &mut AnyConnection,
+    claimed: &mut [Claimed],
+    before_us: i64,
+) -> Result<()> {
+    const SQL: &str = include_str!("../../queries/store/inbox_asked_again.sql");
+    let mut old: Vec<&mut Claimed> =
+        claimed.iter_mut().filter(|claimed| claimed.received_at_us < before_us).collect();
+    let mut asked_us: BTreeMap<EventKey, i64> = BTreeMap::new();
+    let mut scopes = Scopes::default();
+    for chunk in chunks(&old) {
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
+        for EventKey { scope, event_id } in chunk.iter().map(|claimed| &claimed.key) {
+            query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
+        }
+        let rows = query.fetch_all(&mut *connection).await.context("look at who had events tried again")?;
+        for row in &rows {
+            let key = EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? };
+            asked_us.insert(key, row.try_get("at_us")?);
+        }
+    }
+    for claimed in &mut old {
+        if let Some(at_us) = asked_us.get(&claimed.key) {
+            claimed.waits_since_us = claimed.waits_since_us.max(*at_us);
+        }
+    }
+    Ok(())
 }
 
 /// Of these events, those that have not ended yet.

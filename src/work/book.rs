@@ -118,7 +118,7 @@ pub fn failed(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
 
 /// A provider that is down is not the event's fault: only time buries it.
 fn waits(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
-    let is_over = booking.now_us.saturating_sub(claimed.received_at_us) > booking.park_max_us;
+    let is_over = booking.now_us.saturating_sub(claimed.waits_since_us) > booking.park_max_us;
     End::of(if is_over { InboxStatus::Dead } else { InboxStatus::Received }, error)
 }
 
@@ -161,7 +161,7 @@ async fn park(
         if is_booked || requested.contains(&credit) {
             return true;
         }
-        let is_over = booking.now_us.saturating_sub(claimed.received_at_us) > booking.park_max_us;
+        let is_over = booking.now_us.saturating_sub(claimed.waits_since_us) > booking.park_max_us;
         let error = format!("{} is not booked", credit.key);
         ends[*index] = Some(if is_over {
             End::of(InboxStatus::Dead, error)

@@ -8,6 +8,7 @@ use super::book::{Booking, End, Item, book, failed};
 use super::decide::{Common, Plan, decide};
 use super::fetch::{Asking, Fetched, fetch};
 use super::read::{Meaning, Subject, read};
+use super::tally::{Counting, Tally};
 use crate::config::{Accounts, LimitSettings, ProviderSettings, Settings};
 use crate::provider::stripe::{self, Reading};
 use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
@@ -29,9 +30,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const NO_BUDGET: Duration = Duration::from_hours(24 * 365 * 100);
 /// What a claim may take to ask for, so that it is done before its events are due again.
 const ASKING_SECONDS: u32 = 4;
-
-/// Events by the status that they ended with; `received` are due again.
-pub type Tally = BTreeMap<&'static str, u64>;
 
 /// Applies the events of one store.
 #[derive(Debug)]
@@ -84,19 +82,17 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When draining and the store fails.
     pub async fn run(&self, drain: bool, mut after: impl AsyncFnMut(&[End])) -> Result<Tally> {
-        let mut tally = Tally::new();
+        let mut counting = Counting::new(drain);
         let mut pause = POLL;
         let mut in_hand = Vec::new();
         while !in_hand.is_empty() || !self.cancel.is_cancelled() {
             let (ended, next) = self.turn(&in_hand).await;
-            let was_due = !in_hand.is_empty();
-            in_hand = Vec::new();
+            let done = std::mem::take(&mut in_hand);
+            let was_due = !done.is_empty();
             if let Ok(ends) = &ended {
-                for end in ends {
-                    *tally.entry(end.status).or_default() += 1;
-                }
+                counting.count(&done, ends);
                 if was_due {
-                    after(ends).await;
+                    after(&ends.iter().flatten().cloned().collect::<Vec<End>>()).await;
                 }
             }
             let error = match (ended, next) {
@@ -127,12 +123,12 @@ impl<'a> Worker<'a> {
                 () = self.cancel.cancelled() => {}
             }
         }
-        Ok(tally)
+        Ok(counting.tally())
     }
 
     /// Ends what is in hand and claims what comes next: at the same time where writers do not wait for one another,
     /// so that the database is never idle while events are read. Either may fail without the other.
-    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<End>>, Result<Vec<Item>>) {
+    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<Option<End>>>, Result<Vec<Item>>) {
         match self.store.database() {
             Database::Postgres => tokio::join!(self.end(in_hand), self.next()),
             Database::Sqlite => (self.end(in_hand).await, self.next().await),
@@ -145,7 +141,7 @@ impl<'a> Worker<'a> {
         if claimed.is_empty() { Ok(Vec::new()) } else { self.plan(claimed).await }
     }
 
-    async fn end(&self, items: &[Item]) -> Result<Vec<End>> {
+    async fn end(&self, items: &[Item]) -> Result<Vec<Option<End>>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -155,7 +151,7 @@ impl<'a> Worker<'a> {
                 self.tell(&item.claimed, end);
             }
         }
-        Ok(ends.into_iter().flatten().collect())
+        Ok(ends)
     }
 
     async fn claim(&self) -> Result<Vec<Claimed>> {
@@ -172,7 +168,8 @@ impl<'a> Worker<'a> {
         let now_us = self.timing.now_us();
         let next = next_attempts(now_us, self.settings.work.retry_delay, self.random.hash_one(now_us));
         let mut tx = self.store.begin().await?;
-        let claimed = work::claim(&mut tx, &next, now_us, self.claim_count()).await?;
+        let mut claimed = work::claim(&mut tx, &next, now_us, self.claim_count()).await?;
+        work::wait_anew(&mut tx, &mut claimed, now_us.saturating_sub(self.park_max_us())).await?;
         tx.commit().await.context("commit a claim")?;
         Ok(claimed)
     }
@@ -319,14 +316,17 @@ impl<'a> Worker<'a> {
     }
 
     fn booking(&self) -> Booking<'_> {
-        let park_max = self.settings.work.park_max.as_micros();
         Booking {
             store: &self.store,
             now_us: self.timing.now_us(),
             attempts_max: self.settings.work.attempts_max,
-            park_max_us: i64::try_from(park_max).unwrap_or(i64::MAX),
+            park_max_us: self.park_max_us(),
             has_outbox: self.settings.outbox.url.is_some(),
         }
+    }
+
+    fn park_max_us(&self) -> i64 {
+        i64::try_from(self.settings.work.park_max.as_micros()).unwrap_or(i64::MAX)
     }
 
     /// An event whose transaction fails even alone.

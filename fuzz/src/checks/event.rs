@@ -72,6 +72,7 @@ pub fn event(data: &[u8]) -> Outcome {
         event_type: String::new(),
         body: data.to_vec(),
         received_at_us: T * 1_000_000,
+        waits_since_us: T * 1_000_000,
         attempts: 1,
         is_parked: false,
         replayed_for: String::new(),
