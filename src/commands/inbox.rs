@@ -7,7 +7,7 @@ use super::Outcome;
 use crate::cli::{ActArgs, InboxCommand, UsageError};
 use crate::config::Settings;
 use crate::record::{EventKey, InboxStatus, format_instant};
-use crate::store::operating::{self, Act, Action, Filed};
+use crate::store::operating::{self, Act, Action, Filed, Standing};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result};
 use chrono_tz::Tz;
@@ -83,22 +83,24 @@ pub async fn inbox(
                 out.write_all(&bytes.with_context(|| format!("the bytes of {event} are no longer kept"))?)?;
                 return Ok(Outcome::Clean);
             }
-            show(&store, &found, zone, out).await?;
+            show(&store, &found, (zone, now_us), out).await?;
             store.close().await;
         }
         InboxArgs::Act { action, events, reason } => {
             let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-            let done = change(&store, *action, events, reason, now_us).await?;
+            let meant = find_all(&store, events).await?;
+            if *action == Action::Retry {
+                refuse_without_bytes(&meant)?;
+            }
+            let keys: Vec<EventKey> = meant.into_iter().map(|filed| filed.key).collect();
+            let done = change(&store, *action, &keys, reason, now_us).await?;
             store.close().await;
             for key in &done {
                 writeln!(out, "{} {}", action.as_str(), shown(key))?;
             }
-            if done.len() < events.len() {
-                writeln!(
-                    out,
-                    "{} left as they are: they have come to another end",
-                    events.len() - done.len()
-                )?;
+            if done.len() < keys.len() {
+                let left = keys.len() - done.len();
+                writeln!(out, "{left} left as they are: they have come to another end")?;
             }
         }
     }
@@ -106,26 +108,40 @@ pub async fn inbox(
     Ok(Outcome::Clean)
 }
 
-/// Finds events by their ids, does this to them, and keeps why.
+/// Does this to events, and keeps why; answers those to which it was done.
 pub(super) async fn change(
     store: &Store,
     action: Action,
-    events: &[String],
+    keys: &[EventKey],
     reason: &str,
     now_us: i64,
 ) -> Result<Vec<EventKey>> {
     let reason = reason_given(reason)?;
-    let mut keys = Vec::with_capacity(events.len());
-    for event in events {
-        keys.push(find(store, event).await?.key);
-    }
-    keys.sort();
-    keys.dedup();
     let mut tx = store.begin_write().await?;
     let act = Act { action, reason, actor: &actor(), at_us: now_us };
-    let done = operating::act(&mut tx, &keys, act).await?;
+    let done = operating::act(&mut tx, keys, act).await?;
     tx.commit().await.context("commit what was done to events")?;
     Ok(done)
+}
+
+/// The events that are meant, each once.
+pub(super) async fn find_all(store: &Store, events: &[String]) -> Result<Vec<Filed>> {
+    let mut found = Vec::with_capacity(events.len());
+    for event in events {
+        found.push(find(store, event).await?);
+    }
+    found.sort_by(|a, b| a.key.cmp(&b.key));
+    found.dedup_by(|a, b| a.key == b.key);
+    Ok(found)
+}
+
+/// What has no bytes can only fail again.
+fn refuse_without_bytes(events: &[Filed]) -> Result<()> {
+    let is_open = |filed: &&Filed| matches!(filed.standing(), Standing::Dead | Standing::Waits);
+    let Some(filed) = events.iter().filter(is_open).find(|filed| !filed.has_body) else { return Ok(()) };
+    let message = format!("the bytes of {} are no longer kept, so it cannot be tried", shown(&filed.key));
+    Err(UsageError::new(message, "`recon inbox discard EVENT --reason …` ends it; nothing was changed")
+        .into())
 }
 
 /// A reason with something in it.
@@ -167,7 +183,15 @@ pub(super) fn actor() -> String {
     name("SUDO_USER")
         .or_else(|| name("USER"))
         .or_else(|| name("LOGNAME"))
+        .or_else(uid)
         .unwrap_or_else(|| "unknown".to_owned())
+}
+
+/// Whom this process belongs to where no variable says it, as under cron or in a container: `uid 0`. Linux alone tells.
+fn uid() -> Option<String> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let real = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_whitespace().next()?;
+    Some(format!("uid {real}"))
 }
 
 /// `provider/account/mode/id`.
@@ -186,20 +210,30 @@ fn line(event: &Filed, zone: Tz) -> String {
         format_instant(event.received_at_us, zone),
         event.status,
         shown(&event.key),
-        event.event_type,
+        if event.event_type.is_empty() { "-" } else { &event.event_type },
         event.attempts,
         event.deliveries,
     )
 }
 
-async fn show(store: &Store, event: &Filed, zone: Tz, out: &mut (dyn Write + Send)) -> Result<()> {
-    let instant = |at_us: i64| format_instant(at_us, zone);
+/// When an event that waits is due.
+pub(super) fn due(event: &Filed, (zone, now_us): (Tz, i64)) -> String {
+    if event.next_attempt_at_us <= now_us {
+        "now".to_owned()
+    } else {
+        format_instant(event.next_attempt_at_us, zone)
+    }
+}
+
+async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write + Send)) -> Result<()> {
+    /// Of more, the first ones will do.
+    const OTHERS_MAX: i64 = 20;
+    let instant = |at_us: i64| format_instant(at_us, at.0);
     let completed = event.completed_at_us.map(instant).unwrap_or_default();
-    let is_due = ["received", "parked"].contains(&&*event.status);
-    let due = if is_due { instant(event.next_attempt_at_us) } else { String::new() };
+    let due = if event.standing() == Standing::Waits { due(event, at) } else { String::new() };
     let body = operating::raw(store, &event.key).await?.body;
     let body = body.map_or_else(|| "no longer kept".to_owned(), |body| format!("{} bytes", body.len()));
-    let conflicts = operating::conflicts(store, &event.key).await?;
+    let (others, others_in_all) = operating::conflicts(store, &event.key, OTHERS_MAX).await?;
     let rows = [
         ("event", shown(&event.key)),
         ("type", event.event_type.clone()),
@@ -214,10 +248,17 @@ async fn show(store: &Store, event: &Filed, zone: Tz, out: &mut (dyn Write + Sen
         ("ended", completed),
         ("filed or replayed", event.reason.clone()),
         ("body", format!("{body}, sha256 {}", event.body_sha256)),
-        ("other bodies", if conflicts == 0 { String::new() } else { conflicts.to_string() }),
+        ("other bodies", if others_in_all == 0 { String::new() } else { others_in_all.to_string() }),
     ];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         writeln!(out, "{name:<18}{value}")?;
+    }
+    for other in others {
+        let bytes =
+            if other.bytes == 0 { "no longer kept".to_owned() } else { format!("{} bytes", other.bytes) };
+        let (hash, first) = (&other.body_sha256, instant(other.received_at_us));
+        let name = "other body";
+        writeln!(out, "{name:<18}{bytes}, sha256 {hash}, deliveries {}, first {first}", other.deliveries)?;
     }
     for kept in operating::actions(store, &event.key).await? {
         writeln!(out, "{:<18}{} by {}: {}", kept.action, instant(kept.at_us), kept.actor, kept.reason)?;

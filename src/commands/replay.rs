@@ -5,16 +5,17 @@
 //! event's own, and no message is sent.
 
 use super::Outcome;
-use super::inbox::{actor, change, find, reason_given, shown};
+use super::inbox::{actor, change, due, find, find_all, reason_given, shown};
 use crate::cli::{self, UsageError};
 use crate::config::{Settings, parse_base_url};
 use crate::receive::{Kept, again};
 use crate::record::{EventKey, parse_bound};
 use crate::serve::endpoints;
-use crate::store::operating::{self, Act, Action};
+use crate::store::operating::{self, Act, Action, Filed, Standing};
 use crate::store::{Access, Store};
 use crate::work::Caller;
 use anyhow::{Context, Result};
+use chrono_tz::Tz;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Duration;
@@ -62,22 +63,19 @@ pub async fn replay(
     let reason = reason_given(args.reason.as_deref().unwrap_or_default())?;
     let zone = settings.report.time_zone;
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-    let done = match (&args.since, &args.until) {
+    let replayed = match (&args.since, &args.until) {
         (Some(since), Some(until)) if args.events.is_empty() => {
             let bound = |text: &str, is_end| {
                 parse_bound(text, zone, is_end).map_err(|error| {
                     UsageError::new(error.to_string(), "dates are 2024-05-01, instants have an offset")
                 })
             };
-            let keys = operating::between(&store, bound(since, false)?, bound(until, true)?).await?;
-            let mut tx = store.begin_write().await?;
+            let (from_us, until_us) = (bound(since, false)?, bound(until, true)?);
             let act = Act { action: Action::Replay, reason, actor: &actor(), at_us: now_us };
-            let done = operating::act(&mut tx, &keys, act).await?;
-            tx.commit().await.context("commit a replay")?;
-            done
+            of_time(&store, from_us, until_us, act).await?
         }
         (None, None) if !args.events.is_empty() => {
-            change(&store, Action::Replay, &args.events, reason, now_us).await?
+            by_id(&store, &args.events, reason, (zone, now_us)).await?
         }
         _ => {
             let hint = "name events, or a time with both --since and --until";
@@ -85,9 +83,97 @@ pub async fn replay(
         }
     };
     store.close().await;
-    writeln!(out, "{} events are due once more; `recon work` applies what is missing of them", done.len())?;
-    writeln!(out, "outcome=clean findings=0 replayed={}", done.len())?;
+    let Replayed { count, left, left_lines } = replayed;
+    writeln!(out, "{count} events are due once more; `recon work` applies what is missing of them")?;
+    for line in left_lines {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "outcome=clean findings=0 replayed={count} left={left}")?;
     Ok(Outcome::Clean)
+}
+
+/// What a replay made due, and what it left and why.
+struct Replayed {
+    count: usize,
+    left: usize,
+    left_lines: Vec<String>,
+}
+
+/// Replays what came to an end in a time. What may not or cannot be replayed is left.
+async fn of_time(store: &Store, from_us: i64, until_us: i64, act: Act<'_>) -> Result<Replayed> {
+    let mut tx = store.begin_write().await?;
+    let mut found: BTreeMap<Standing, Vec<EventKey>> = BTreeMap::new();
+    for (key, standing) in operating::between(&mut tx, from_us, until_us).await? {
+        found.entry(standing).or_default().push(key);
+    }
+    let ended = found.remove(&Standing::Ended).unwrap_or_default();
+    let done = operating::act(&mut tx, &ended, act).await?;
+    tx.commit().await.context("commit a replay")?;
+    let left = found.values().map(Vec::len).sum();
+    let left_lines = found.iter().filter_map(|(standing, keys)| left_line(*standing, keys)).collect();
+    Ok(Replayed { count: done.len(), left, left_lines })
+}
+
+/// How many are left, why, and the first of them.
+fn left_line(standing: Standing, keys: &[EventKey]) -> Option<String> {
+    const NAMED_MAX: usize = 5;
+    let why = match standing {
+        Standing::Ended | Standing::Waits => return None,
+        Standing::Dead => {
+            "dead letters are left: `recon inbox retry EVENT --reason …` applies and tells them"
+        }
+        Standing::Pruned => "events are left: their bytes are no longer kept",
+        Standing::Discarded => "discarded events are left: only by its id is one replayed",
+    };
+    let mut named: Vec<String> = keys.iter().take(NAMED_MAX).map(shown).collect();
+    if keys.len() > NAMED_MAX {
+        named.push(format!("and {} more", keys.len() - NAMED_MAX));
+    }
+    Some(format!("{} {why} ({})", keys.len(), named.join(", ")))
+}
+
+/// Replays the events that are named. One that may not or cannot be replayed is an error, and nothing is done.
+async fn by_id(store: &Store, events: &[String], reason: &str, at: (Tz, i64)) -> Result<Replayed> {
+    let mut keys = Vec::new();
+    let mut left_lines = Vec::new();
+    for filed in find_all(store, events).await? {
+        let event = shown(&filed.key);
+        let refused = match filed.standing() {
+            Standing::Ended | Standing::Discarded => {
+                keys.push(filed.key);
+                continue;
+            }
+            Standing::Waits => {
+                left_lines.push(waits_line(&event, &filed, at));
+                continue;
+            }
+            Standing::Dead => UsageError::new(
+                format!("{event} is a dead letter, and a replay would not send its messages"),
+                format!("`recon inbox retry {event} --reason …` applies it and sends its messages"),
+            ),
+            Standing::Pruned => UsageError::new(
+                format!("the bytes of {event} are no longer kept, so it cannot be replayed"),
+                "a run of `recon` over its time finds what is missing, and `recon apply` books it",
+            ),
+        };
+        return Err(refused.into());
+    }
+    let done = change(store, Action::Replay, &keys, reason, at.1).await?;
+    let left = keys.len() - done.len() + left_lines.len();
+    if done.len() < keys.len() {
+        left_lines.push(format!("{} have changed meanwhile", keys.len() - done.len()));
+    }
+    Ok(Replayed { count: done.len(), left, left_lines })
+}
+
+/// Why an event that has not ended is not replayed.
+fn waits_line(event: &str, filed: &Filed, at: (Tz, i64)) -> String {
+    let when = due(filed, at);
+    match (&*filed.parked_for, &*when) {
+        ("", "now") => format!("{event} is left: it is due already"),
+        ("", when) => format!("{event} is left: it is due already, at {when}"),
+        (parked_for, _) => format!("{event} is left: it waits for {parked_for}"),
+    }
 }
 
 /// Sends events to a handler, freshly signed, and says what it answered: the same answer each time, and one effect, is

@@ -6,6 +6,7 @@
 use super::Outcome;
 use crate::config::Settings;
 use crate::provider::{Cancel, Timing};
+use crate::record::InboxStatus;
 use crate::serve::Metrics;
 use crate::store::{Access, Store};
 use crate::work::{Notifier, Sender, Tally, Worker};
@@ -21,7 +22,8 @@ pub struct WorkArgs {
     pub drain: bool,
 }
 
-/// Works until `ending` resolves. What became of events is the last line on `out`.
+/// Works until `ending` resolves. What became of events is the last line on `out`. A drain that made dead letters ends as
+/// findings; one after which events still wait that failed in it, or that was asked to end, as incomplete.
 ///
 /// # Errors
 /// When draining, and the store cannot be opened or fails. Else it is waited for.
@@ -34,19 +36,28 @@ pub async fn work(
     let (canceller, cancel) = Cancel::new();
     let working = work_until(settings, args, Timing::real(), cancel, None);
     let mut working = std::pin::pin!(working);
-    let tally = tokio::select! {
-        tally = &mut working => tally?,
+    let (tally, is_cut_off) = tokio::select! {
+        tally = &mut working => (tally?, false),
         () = ending => {
             canceller.cancel();
-            working.await?
+            (working.await?, true)
         }
     };
-    write!(out, "outcome=clean findings=0")?;
+    let (outcome, findings) = if args.drain { judge(&tally, is_cut_off) } else { (Outcome::Clean, 0) };
+    write!(out, "outcome={} findings={findings}", outcome.as_str())?;
     for (status, events) in &tally {
         write!(out, " {status}={events}")?;
     }
     writeln!(out)?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
+}
+
+/// What a drain ended as, and its dead letters. Parked events are no failure: they wait for one that is to come.
+fn judge(tally: &Tally, is_cut_off: bool) -> (Outcome, u64) {
+    let count = |status: InboxStatus| tally.get(status.as_str()).copied().unwrap_or(0);
+    let dead = count(InboxStatus::Dead);
+    let is_complete = !is_cut_off && count(InboxStatus::Received) == 0;
+    (Outcome::judge(usize::from(dead > 0), is_complete, true), dead)
 }
 
 /// Works until the flag is up, counting into `metrics`.

@@ -38,6 +38,43 @@ pub struct Filed {
     pub parked_for: String,
     /// Hash of its bytes.
     pub body_sha256: String,
+    /// Whether its bytes are still kept.
+    pub has_body: bool,
+}
+
+impl Filed {
+    /// What it is for a replay.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        Standing::of(&self.status, &self.last_error, self.has_body)
+    }
+}
+
+/// What an event is for a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It came to an end, and can be replayed.
+    Ended,
+    /// A person said that it is not to be applied.
+    Discarded,
+    /// Its bytes were dropped.
+    Pruned,
+    /// It was never applied: its messages are still to be sent, which a replay would not.
+    Dead,
+    /// It has not ended.
+    Waits,
+}
+
+impl Standing {
+    fn of(status: &str, last_error: &str, has_body: bool) -> Self {
+        match status {
+            "dead" => Self::Dead,
+            "received" | "parked" => Self::Waits,
+            _ if !has_body => Self::Pruned,
+            "ignored" if last_error == "discarded" => Self::Discarded,
+            _ => Self::Ended,
+        }
+    }
 }
 
 /// What a person may do to an event.
@@ -129,10 +166,19 @@ pub async fn by_id(store: &Store, event_id: &str) -> Result<Vec<Filed>> {
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn between(store: &Store, from_us: i64, until_us: i64) -> Result<Vec<EventKey>> {
-    let query = sqlx::query(include_str!("../../queries/store/inbox_between.sql"));
-    let rows = query.bind(from_us).bind(until_us).fetch_all(store.pool()).await;
-    keys(&rows.context("list events of a time")?)
+pub async fn between(
+    connection: &mut AnyConnection,
+    from_us: i64,
+    until_us: i64,
+) -> Result<Vec<(EventKey, Standing)>> {
+    let query = sqlx::query(include_str!("../../queries/store/inbox_between.sql")).bind(from_us);
+    let rows = query.bind(until_us).fetch_all(connection).await.context("list events of a time")?;
+    let mut found = Vec::with_capacity(rows.len());
+    for (key, row) in keys(&rows)?.into_iter().zip(&rows) {
+        let has_body = row.try_get::<i64, _>("has_body")? == 1;
+        found.push((key, Standing::of(row.try_get("status")?, row.try_get("last_error")?, has_body)));
+    }
+    Ok(found)
 }
 
 /// What is kept of an event as received. It has no `Debug`: a body may hold personal data.
@@ -170,13 +216,37 @@ pub async fn actions(store: &Store, key: &EventKey) -> Result<Vec<Kept>> {
     rows.iter().map(Kept::of).collect()
 }
 
-/// How many other bodies came under an event's id.
+/// Another body that came under an event's id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Its hash.
+    pub body_sha256: String,
+    /// How often it came.
+    pub deliveries: i64,
+    /// When it first came, Unix µs.
+    pub received_at_us: i64,
+    /// Its length; 0 where it was dropped.
+    pub bytes: i64,
+}
+
+/// Other bodies that came under an event's id, the first `count` of them, and how many there are in all.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn conflicts(store: &Store, key: &EventKey) -> Result<i64> {
-    let query = of_event(include_str!("../../queries/store/inbox_conflicts.sql"), key);
-    Ok(query.fetch_one(store.pool()).await.context("count other bytes")?.try_get("bodies")?)
+pub async fn conflicts(store: &Store, key: &EventKey, count: i64) -> Result<(Vec<Conflict>, i64)> {
+    let query = of_event(include_str!("../../queries/store/inbox_conflicts.sql"), key).bind(count);
+    let rows = query.fetch_all(store.pool()).await.context("look at other bytes")?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        found.push(Conflict {
+            body_sha256: row.try_get("body_sha256")?,
+            deliveries: row.try_get("deliveries")?,
+            received_at_us: row.try_get("received_at_us")?,
+            bytes: row.try_get("bytes")?,
+        });
+    }
+    let in_all = rows.first().map(|row| row.try_get("bodies")).transpose()?;
+    Ok((found, in_all.unwrap_or(0)))
 }
 
 /// Does it to those events for which it makes sense, and keeps why; answers these. The caller commits.
@@ -323,6 +393,7 @@ fn filed(rows: &[AnyRow]) -> Result<Vec<Filed>> {
             reason: row.try_get("reason")?,
             parked_for: row.try_get("parked_for")?,
             body_sha256: row.try_get("body_sha256")?,
+            has_body: row.try_get::<i64, _>("has_body")? == 1,
         });
     }
     Ok(found)

@@ -1,7 +1,7 @@
 //! Applies what was received, each event once: claim → read → ask for objects → one transaction → end.
 //!
 //! Reading order: `read.rs` and `decide.rs` (pure), `fetch.rs` (the provider), `book.rs` and `money.rs` (the
-//! transaction), `worker.rs` (the loop), then what follows from effects: `outbox.rs` and `notify.rs`, which
+//! transaction), `worker.rs` (the loop) and `tally.rs` (what it counts), then what follows from effects: `outbox.rs` and `notify.rs`, which
 //! `call.rs` sends.
 
 mod book;
@@ -12,6 +12,7 @@ mod money;
 mod notify;
 mod outbox;
 mod read;
+mod tally;
 mod worker;
 
 pub use book::{Booking, End, Item, book};
@@ -21,4 +22,5 @@ pub use fetch::{Fetched, Said};
 pub use notify::Notifier;
 pub use outbox::{Sender, Sent};
 pub use read::{Meaning, Own, Subject, is_fetched, read};
-pub use worker::{Tally, Worker, next_attempts};
+pub use tally::Tally;
+pub use worker::{Worker, next_attempts};

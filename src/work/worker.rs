@@ -8,6 +8,7 @@ use super::book::{Booking, End, Item, book, failed};
 use super::decide::{Common, Plan, decide};
 use super::fetch::{Asking, Fetched, fetch};
 use super::read::{Meaning, Subject, read};
+use super::tally::{Counting, Tally};
 use crate::config::{Accounts, LimitSettings, ProviderSettings, Settings};
 use crate::provider::stripe::{self, Reading};
 use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
@@ -31,9 +32,6 @@ const NO_BUDGET: Duration = Duration::from_hours(24 * 365 * 100);
 const ASKING_SECONDS: u32 = 4;
 /// Longest wait for a provider that does not answer, in delays of a first retry (10 s: 43 min).
 const WAIT_MAX_FACTOR: u32 = 256;
-
-/// Events by the status that they ended with; `received` are due again.
-pub type Tally = BTreeMap<&'static str, u64>;
 
 /// Applies the events of one store.
 #[derive(Debug)]
@@ -86,19 +84,17 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When draining and the store fails.
     pub async fn run(&self, drain: bool, mut after: impl AsyncFnMut(&[End])) -> Result<Tally> {
-        let mut tally = Tally::new();
+        let mut counting = Counting::new(drain);
         let mut pause = POLL;
         let mut in_hand = Vec::new();
         while !in_hand.is_empty() || !self.cancel.is_cancelled() {
             let (ended, next) = self.turn(&in_hand).await;
-            let was_due = !in_hand.is_empty();
-            in_hand = Vec::new();
+            let done = std::mem::take(&mut in_hand);
+            let was_due = !done.is_empty();
             if let Ok(ends) = &ended {
-                for end in ends {
-                    *tally.entry(end.status).or_default() += 1;
-                }
+                counting.count(&done, ends);
                 if was_due {
-                    after(ends).await;
+                    after(&ends.iter().flatten().cloned().collect::<Vec<End>>()).await;
                 }
             }
             let error = match (ended, next) {
@@ -129,12 +125,12 @@ impl<'a> Worker<'a> {
                 () = self.cancel.cancelled() => {}
             }
         }
-        Ok(tally)
+        Ok(counting.tally())
     }
 
     /// Ends what is in hand and claims what comes next: at the same time where writers do not wait for one another,
     /// so that the database is never idle while events are read. Either may fail without the other.
-    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<End>>, Result<Vec<Item>>) {
+    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<Option<End>>>, Result<Vec<Item>>) {
         match self.store.database() {
             Database::Postgres => tokio::join!(self.end(in_hand), self.next()),
             Database::Sqlite => (self.end(in_hand).await, self.next().await),
@@ -147,7 +143,7 @@ impl<'a> Worker<'a> {
         if claimed.is_empty() { Ok(Vec::new()) } else { self.plan(claimed).await }
     }
 
-    async fn end(&self, items: &[Item]) -> Result<Vec<End>> {
+    async fn end(&self, items: &[Item]) -> Result<Vec<Option<End>>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -157,7 +153,7 @@ impl<'a> Worker<'a> {
                 self.tell(&item.claimed, end);
             }
         }
-        Ok(ends.into_iter().flatten().collect())
+        Ok(ends)
     }
 
     async fn claim(&self) -> Result<Vec<Claimed>> {

@@ -1,5 +1,6 @@
 //! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
 
+mod again;
 pub mod ear;
 mod health;
 mod kills;

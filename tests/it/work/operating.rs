@@ -13,7 +13,7 @@ use recon::store::operating::Action;
 use sqlx::Row;
 use std::time::Duration;
 
-async fn said(shop: &Shop, args: &InboxArgs) -> Result<String, String> {
+pub async fn said(shop: &Shop, args: &InboxArgs) -> Result<String, String> {
     let mut out = Vec::new();
     match inbox(&shop.settings(), args, shop.now_us(), &mut out).await {
         Ok(_) => Ok(String::from_utf8(out).unwrap()),
@@ -21,11 +21,11 @@ async fn said(shop: &Shop, args: &InboxArgs) -> Result<String, String> {
     }
 }
 
-fn act(action: Action, event: &str, reason: &str) -> InboxArgs {
+pub fn act(action: Action, event: &str, reason: &str) -> InboxArgs {
     InboxArgs::Act { action, events: vec![event.to_owned()], reason: reason.to_owned() }
 }
 
-fn show(event: &str, body: bool) -> InboxArgs {
+pub fn show(event: &str, body: bool) -> InboxArgs {
     InboxArgs::Show { event: event.to_owned(), body }
 }
 
