@@ -173,7 +173,7 @@ async fn the_team_is_told_of_dead_letters_waiting_events_and_late_answers_once_a
         5,
         "it still waits, nothing came twice lately, and one died within the hour: {told:?}"
     );
-    assert!(told[3].contains("1 event(s) became dead letters"), "{told:?}");
+    assert!(told[3].contains("1 event became a dead letter and is not tried again"), "{told:?}");
     let counts = told.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<&str, u32>, text| {
         *counts.entry(text).or_default() += 1;
         counts
