@@ -4,8 +4,8 @@
 //! The one thing to get right: a replay changes nothing that is right already. The keys are the live ones, times are the
 //! event's own, and no message is sent.
 
-use super::Outcome;
 use super::inbox::{actor, change, find, reason_given, shown};
+use super::{Outcome, counted};
 use crate::cli::{self, UsageError};
 use crate::config::{Settings, parse_base_url};
 use crate::receive::{Kept, again};
@@ -85,7 +85,8 @@ pub async fn replay(
         }
     };
     store.close().await;
-    writeln!(out, "{} events are due once more; `recon work` applies what is missing of them", done.len())?;
+    let events = counted(done.len() as u64, "event is", "events are");
+    writeln!(out, "{events} due once more; `recon work` applies what is missing")?;
     writeln!(out, "outcome=clean findings=0 replayed={}", done.len())?;
     Ok(Outcome::Clean)
 }
