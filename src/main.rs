@@ -185,6 +185,11 @@ fn usage_error(error: &clap::Error) -> UsageError {
         let hint = "such as --since 2024-05-01 --until 2024-05-03; both days are in the window";
         return UsageError::new("--until needs --since", hint);
     }
+    // clap takes it for a slip of `prune`.
+    if error.kind() == clap::error::ErrorKind::InvalidSubcommand && message.contains("'run'") {
+        let hint = "a run is recon without a subcommand: `recon`, or `recon --since 2024-05-01`";
+        return UsageError::new(message, hint);
+    }
     let tip = tips.trim().trim_start_matches("tip: ");
     let hint = if tip.is_empty() { "`recon --help` shows every argument with examples" } else { tip };
     UsageError::new(message, hint)

@@ -9,7 +9,7 @@ use std::time::Duration;
 const AFTER_HELP: &str = "\
 Examples:
   recon                                     from three days before the end of the last finished run (for cron)
-  recon --since 2024-05-01                  from that day until now
+  recon --since 2024-05-01                  from that day until five minutes ago (the settle delay)
   recon --month 2024-05                     one month, for the month-end close
   recon --since 2024-05-01 --until 2024-05-03 --no-grace
                                             an incident: three whole days, nothing counted as in flight
@@ -19,8 +19,8 @@ Examples:
 Dates:
   Whole days in the finance time zone ([report] time_zone); the time zone of this machine never
   matters. Instants need an offset: 2024-05-01T03:00:00-03:00. A window never ends later than now
-  minus the settle delay: younger records may still be invisible. With --offline a bound that is not
-  given is where the last finished run ended.
+  minus the settle delay (5 minutes), with --no-grace as well: younger records may still be
+  invisible. With --offline a bound that is not given is where the last finished run ended.
 
 Exit codes:
   0   everything ties out
@@ -28,7 +28,8 @@ Exit codes:
   2   incomplete or failed: nothing may be concluded, the next run starts at the same place
   75  another run is going
   78  the arguments, the configuration or the local schema cannot be used; nothing was written
-  The last line on stdout always begins outcome=<clean|findings|incomplete|locked|config> findings=<n>.
+  The last line on stdout begins outcome=<clean|findings|incomplete|locked|config> findings=<n>. Only
+  serve, demo, init, completions, man and inbox show --body print none, except after an error.
 
 Environment:
   RECON_LOG          log filter on stderr: warn (default), info, debug, recon=debug
@@ -41,7 +42,8 @@ Environment:
 ///
 /// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
 /// local books for one window, says for each disagreement which side is missing and how much money it
-/// is, and writes a report and a plan. Only `recon apply`, `recon --apply` and `recon work` write to the books.
+/// is, and writes a report and a plan. Only `recon apply`, `recon --apply` and `recon work` (also inside of
+/// `recon serve --work`) write to the books.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "recon", version, after_help = AFTER_HELP, verbatim_doc_comment)]
 pub struct Cli {

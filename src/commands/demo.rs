@@ -141,7 +141,7 @@ pub async fn demo(args: &DemoArgs) -> Result<bool> {
 async fn recover(args: &DemoArgs, folder: PathBuf, seed: u64, now_us: i64, paint: Paint) -> Result<bool> {
     refuse_another_owner(&folder)?;
     std::fs::create_dir_all(&folder).with_context(|| format!("make the folder {}", folder.display()))?;
-    let mut stage = recovery::Stage::set(folder.clone(), seed, now_us).await?;
+    let mut stage = recovery::Stage::set(folder.clone(), seed, now_us).await?.kept(args.keep.is_some());
     let mut terminate = signal(SignalKind::terminate()).context("listen for signals")?;
     // Whoever stops it stops the processes as well: they end with the stage.
     let is_right = tokio::select! {

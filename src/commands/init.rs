@@ -40,6 +40,9 @@ pub fn init(dir: &Path, out: &mut dyn Write) -> Result<Outcome> {
         "  2. export STRIPE_API_KEY=rk_live_…   (recon.toml lists what it must be able to read)".to_owned(),
     );
     lines.push(format!("  3. recon{config} --since 2024-05-01"));
+    lines.push(format!(
+        "to receive webhooks: set webhook_secrets, run `recon{config} serve` and `recon{config} work` (or serve --work)"
+    ));
     for line in lines {
         writeln!(out, "{line}").context("write to stdout")?;
     }

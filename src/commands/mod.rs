@@ -19,6 +19,11 @@ pub use crate::report::Outcome;
 
 use crate::report::next_steps::shell_word;
 
+/// A count with the word for one, or for any other number of them.
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// The program as it was typed, for commands that can be pasted: a newcomer runs it from the build's folder.
 fn program() -> String {
     shell_word(&std::env::args().next().unwrap_or_else(|| "recon".to_owned()))

@@ -1,7 +1,7 @@
 //! `recon prune`: drops raw bodies after their retention, never keys, and keeps how many in `inbox_action`.
 
-use super::Outcome;
 use super::inbox::actor;
+use super::{Outcome, counted};
 use crate::config::Settings;
 use crate::record::format_instant;
 use crate::store::operating::{self, Act, Action};
@@ -28,18 +28,17 @@ pub async fn prune(settings: &Settings, now_us: i64, out: &mut (dyn Write + Send
     store.close().await;
     writeln!(
         out,
-        "bodies of {} events received before {before} are dropped; their keys stay",
-        pruned.events
+        "bodies of {} received before {before} are dropped; their keys stay",
+        counted(pruned.events, "event", "events")
     )?;
     if pruned.conflicts > 0 {
-        writeln!(out, "and {} other bodies under known ids", pruned.conflicts)?;
+        let bodies = counted(pruned.conflicts, "other body", "other bodies");
+        writeln!(out, "and {bodies} under known ids")?;
     }
     if pruned.kept > 0 {
-        writeln!(
-            out,
-            "{} older events keep theirs: they wait or are dead letters (`recon inbox dead`)",
-            pruned.kept
-        )?;
+        let events =
+            counted(pruned.kept.unsigned_abs(), "older event keeps its own", "older events keep theirs");
+        writeln!(out, "{events}: waiting or a dead letter (`recon inbox dead`)")?;
     }
     writeln!(out, "outcome=clean findings=0 pruned={}", pruned.events)?;
     Ok(Outcome::Clean)

@@ -4,8 +4,8 @@
 //! The one thing to get right: a replay changes nothing that is right already. The keys are the live ones, times are the
 //! event's own, and no message is sent.
 
-use super::Outcome;
 use super::inbox::{actor, change, due, find, find_all, reason_given, shown};
+use super::{Outcome, counted};
 use crate::cli::{self, UsageError};
 use crate::config::{Settings, parse_base_url};
 use crate::receive::{Kept, again};
@@ -84,7 +84,8 @@ pub async fn replay(
     };
     store.close().await;
     let Replayed { count, left, left_lines } = replayed;
-    writeln!(out, "{count} events are due once more; `recon work` applies what is missing of them")?;
+    let events = counted(count as u64, "event is", "events are");
+    writeln!(out, "{events} due once more; `recon work` applies what is missing")?;
     for line in left_lines {
         writeln!(out, "{line}")?;
     }

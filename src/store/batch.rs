@@ -17,7 +17,7 @@ pub const CHUNK_ROWS: usize = 100;
 /// Rows per statement where a worker has thousands at hand, so that fewer answers are waited for.
 const MANY_ROWS: usize = 1_000;
 
-/// Rows in parts for one statement each: as many of [`MANY_ROWS`] as there are, the rest in parts of [`CHUNK_ROWS`].
+/// Rows in parts for one statement each: as many of a thousand as there are, the rest in parts of [`CHUNK_ROWS`].
 /// Each number of rows is a statement of its own that the connection keeps, so the large ones have one number.
 pub fn chunks<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     let (many, rest) = rows.split_at(rows.len() - rows.len() % MANY_ROWS);

@@ -66,8 +66,8 @@ pub struct NoStore {
 
 impl NoStore {
     /// What to do about it.
-    pub const HINT: &str = "run `recon` once, such as `recon --since 2024-05-01`; if it has run, `[store] url` or the \
-        working directory is another one here";
+    pub const HINT: &str = "a run (`recon --since 2024-05-01`) makes it, and so do `recon serve` and `recon work`; if one \
+        has run, `[store] url` or the working directory is another one here";
 }
 
 /// An open store. Cheap to clone.

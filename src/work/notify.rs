@@ -98,9 +98,13 @@ impl<'a> Notifier<'a> {
         let Some(NewDead { events, first_error }) = dead_since(&self.store, told_us).await? else {
             return Ok(());
         };
+        let became = match events {
+            1 => "1 event became a dead letter and is".to_owned(),
+            _ => format!("{events} events became dead letters and are"),
+        };
         let text = format!(
-            "recon: {events} event(s) became dead letters and are not tried again. The first: {first_error}. \
-             `recon inbox dead` lists them, `recon inbox retry EVENT --reason …` tries one again."
+            "recon: {became} not tried again. The first: {first_error}. `recon inbox dead` lists them, \
+             `recon inbox retry EVENT --reason …` tries one again."
         );
         self.tell(Kind::DeadLetter, text).await
     }
@@ -115,9 +119,7 @@ impl<'a> Notifier<'a> {
         let age_us = i64::try_from(self.settings.waiting_age.as_micros()).unwrap_or(i64::MAX);
         let waiting = backlog(&self.store, now_us.saturating_sub(age_us)).await?.above_age;
         if waiting > 0 {
-            let minutes = self.settings.waiting_age.as_secs() / 60;
-            let text = format!("recon: {waiting} event(s) wait for longer than {minutes} min to be applied.");
-            self.tell(Kind::Waiting, text).await?;
+            self.tell(Kind::Waiting, waiting_text(waiting, self.settings.waiting_age)).await?;
         }
         let duplicates = repeated_deliveries(&self.store).await?;
         let more = self.more_than_an_hour_ago(now_us, duplicates);
@@ -163,5 +165,30 @@ impl<'a> Notifier<'a> {
         tracing::error!("a notification was not taken: {error}; it said: {text}");
         // It is told again next time.
         notification::settle(&self.store, name, None, held_until_us).await
+    }
+}
+
+/// Events that wait for longer than `age`, which is told in seconds where it is short.
+fn waiting_text(waiting: u64, age: Duration) -> String {
+    const SHORT: Duration = Duration::from_mins(2);
+    let events = if waiting == 1 { "1 event waits".to_owned() } else { format!("{waiting} events wait") };
+    let age =
+        if age < SHORT { format!("{} s", age.as_secs()) } else { format!("{} min", age.as_secs() / 60) };
+    format!("recon: {events} for longer than {age} to be applied.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_age_is_told_in_seconds_and_one_event_is_one() {
+        let told = [(1, 1), (2, 119), (3, 120), (1, 900)]
+            .map(|(waiting, age_s)| waiting_text(waiting, Duration::from_secs(age_s)));
+        let expected = ["1 event waits for longer than 1 s", "2 events wait for longer than 119 s"]
+            .into_iter()
+            .chain(["3 events wait for longer than 2 min", "1 event waits for longer than 15 min"])
+            .map(|text| format!("recon: {text} to be applied."));
+        assert!(expected.eq(told));
     }
 }

@@ -158,6 +158,15 @@ pub fn after(accepted: &[Sent], after: &Snapshot) -> Vec<Check> {
     ]
 }
 
+/// Whether every event that was sent is there, once: also those that nobody needed before.
+#[must_use]
+pub fn all_there(event_ids: &[String], end: &Snapshot) -> Check {
+    let is_there = |id: &&String| end.inbox.iter().filter(|row| row.event_id == **id).count() == 1;
+    let (there, count) = (event_ids.iter().filter(is_there).count(), event_ids.len());
+    let is_right = there == count && end.inbox.len() == count;
+    Check::new(is_right, format!("the inbox has {there} of {count} events that were sent, each once"))
+}
+
 /// Whether every event has come to an end.
 #[must_use]
 pub fn nothing_open(end: &Snapshot) -> Check {
@@ -286,6 +295,15 @@ mod tests {
                 ["what was there before is untouched"]
             );
         }
+    }
+
+    #[test]
+    fn an_event_that_was_sent_and_is_not_there_is_missed() {
+        let mut ids: Vec<String> = all().into_iter().map(|sent| sent.event_id).collect();
+        assert!(all_there(&ids, &whole()).is_right);
+        assert!(!all_there(&ids[1..], &whole()).is_right, "one that nobody sent");
+        ids.push("evt_5".to_owned());
+        assert!(!all_there(&ids, &whole()).is_right);
     }
 
     #[test]

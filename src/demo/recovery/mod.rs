@@ -46,6 +46,7 @@ pub async fn tell(stage: &mut Stage, paint: Paint, say: fn(&str) -> Result<()>) 
     say(&show::again(paint))?;
     let mut checks = stage.send_everything_again().await?;
     let end = stage.look().await?;
+    checks.push(check::all_there(&stage.every_event(), &end));
     checks.extend(check::after(&accepted, &end));
     checks.push(check::nothing_open(&end));
     checks.push(stage.reconcile()?);

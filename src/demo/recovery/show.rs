@@ -17,18 +17,21 @@ pub struct Cast {
     pub team: String,
     /// Where store and logs lie.
     pub folder: String,
+    /// Whether they are still there afterwards.
+    pub is_kept: bool,
 }
 
 /// Who is there before anything happens.
 #[must_use]
 pub fn opening(paint: Paint, cast: &Cast) -> String {
+    let fate = if cast.is_kept { "stays" } else { "removed at the end, unless a check fails" };
     let rows = [
         ("Seed", cast.seed.to_string()),
         ("Provider", format!("{}, Stripe-shaped, signs and sends", cast.provider)),
         ("Receiver", "recon serve, a process of its own".to_owned()),
         ("Worker", "recon work, a process of its own".to_owned()),
         ("Team", format!("{}, one effect for each key", cast.team)),
-        ("Folder", cast.folder.clone()),
+        ("Folder", format!("{} ({fate})", cast.folder)),
     ];
     let mut lines =
         vec![String::new(), paint.bold("recon demo --recovery: four kills, and what is left of each")];

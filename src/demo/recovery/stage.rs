@@ -38,6 +38,7 @@ pub struct Stage {
     secret: String,
     receiver: Option<(Process, String)>,
     worker: Option<Process>,
+    is_kept: bool,
 }
 
 /// Looks until it is so; false where it did not come.
@@ -68,7 +69,13 @@ impl Stage {
         folder::write(&folder, "webhook.secret", &secret)?;
         let store = folder::open_empty(&folder).await?;
         hold::prepare(&store).await?;
-        Ok(Self { folder, world, emulator, team, store, secret, receiver: None, worker: None })
+        Ok(Self { folder, world, emulator, team, store, secret, receiver: None, worker: None, is_kept: true })
+    }
+
+    /// Whether the folder is still there afterwards; without it, only what went wrong stays.
+    #[must_use]
+    pub fn kept(self, is_kept: bool) -> Self {
+        Self { is_kept, ..self }
     }
 
     /// Who plays.
@@ -79,6 +86,7 @@ impl Stage {
             provider: self.emulator.base_url.clone(),
             team: self.team.url.clone(),
             folder: self.folder.display().to_string(),
+            is_kept: self.is_kept,
         }
     }
 
@@ -191,11 +199,16 @@ impl Stage {
         Ok(Check::new(has_ended, "the event is applied and its message sent"))
     }
 
+    /// Ids of every event of every payment that the endpoint listens to.
+    pub(super) fn every_event(&self) -> Vec<String> {
+        let wanted = self.world.events.iter().filter(|event| WANTED_TYPES.contains(&event.kind));
+        wanted.map(|event| event.id.clone()).collect()
+    }
+
     /// Every event of every payment, also those that were not needed so far, as a provider may at any time.
     pub(super) async fn send_everything_again(&mut self) -> Result<Vec<Check>> {
         self.worker = None;
-        let wanted = self.world.events.iter().filter(|event| WANTED_TYPES.contains(&event.kind));
-        let ids: Vec<String> = wanted.map(|event| event.id.clone()).collect();
+        let ids = self.every_event();
         let mut taken = 0;
         for id in &ids {
             taken += usize::from(self.deliver(id).await?.is_right);
@@ -208,12 +221,12 @@ impl Stage {
         ])
     }
 
-    /// The other half of the product as witness: it asks the provider's lists and compares.
+    /// The other half of the product as witness: it asks the provider's lists and compares. Its window ends now, so
+    /// that what was just booked lies in it.
     pub(super) fn reconcile(&self) -> Result<Check> {
-        let instant = |at_us: i64| format_instant(at_us, Tz::UTC);
-        let (since, until) = (instant(self.world.from_us), instant(self.world.until_us));
-        let (code, said) = Process::run(&self.folder, &["--since", &since, "--until", &until])?;
-        let outcome: String = said.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        let since = format_instant(self.world.from_us, Tz::UTC);
+        let (code, said) = Process::run(&self.folder, &["--since", &since])?;
+        let outcome: String = said.split(' ').take(3).collect::<Vec<_>>().join(" ");
         Ok(Check::new(code == Some(0), format!("recon, against the provider's lists: {outcome}")))
     }
 
@@ -266,7 +279,7 @@ async fn post(caller: &Caller, signature: &str, body: Vec<u8>) -> Result<u16> {
     caller.post(&headers, body).await
 }
 
-/// Short waits between attempts, so that nobody has to watch a clock; long ones for one request, so that it is
+/// No settle delay, as this provider lists at once what it has; short waits between attempts, so that nobody has to watch a clock; long ones for one request, so that it is
 /// the kill that ends it.
 fn configuration(provider: &str, team: &str, seed: u64) -> String {
     let types: Vec<String> = WANTED_TYPES.iter().map(|kind| format!("    \"{kind}\",\n")).collect();
@@ -279,7 +292,7 @@ fn configuration(provider: &str, team: &str, seed: u64) -> String {
          [outbox]\nurl = \"{team}\"\nretry_delay = \"1s\"\n\n\
          [[provider]]\nname = \"{PROVIDER}\"\nkind = \"stripe\"\nbase_url = \"{provider}\"\n\
          api_key = {{ file = \"stripe.key\" }}\nwebhook_secrets = [{{ file = \"webhook.secret\" }}]\nmode = \"live\"\n\
-         requests_per_second = 2000\naccount_requests_per_second = 8000\nevent_types = [\n{types}]\n\n\
+         settle_delay = \"0s\"\nrequests_per_second = 2000\naccount_requests_per_second = 8000\nevent_types = [\n{types}]\n\n\
          [inbox]\nurl = \"store\"\n\n[local]\nurl = \"store\"\n",
         mark = folder::MARK,
         store = folder::STORE,

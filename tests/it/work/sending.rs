@@ -163,7 +163,7 @@ async fn the_team_is_told_of_dead_letters_waiting_events_and_late_answers_once_a
     notifier.look().await.unwrap();
     let told = texts(&ear);
     assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[1].contains("1 event(s) wait"), "{told:?}");
+    assert!(told[1].contains("1 event waits for longer than 15 min"), "{told:?}");
     assert!(told[2].contains("3 repeated deliveries") && told[2].contains("alarm about latency"), "{told:?}");
     shop.pass(Duration::from_mins(61));
     notifier.look().await.unwrap();
@@ -173,7 +173,7 @@ async fn the_team_is_told_of_dead_letters_waiting_events_and_late_answers_once_a
         5,
         "it still waits, nothing came twice lately, and one died within the hour: {told:?}"
     );
-    assert!(told[3].contains("1 event(s) became dead letters"), "{told:?}");
+    assert!(told[3].contains("1 event became a dead letter and is not tried again"), "{told:?}");
     let counts = told.iter().fold(BTreeMap::new(), |mut counts: BTreeMap<&str, u32>, text| {
         *counts.entry(text).or_default() += 1;
         counts
