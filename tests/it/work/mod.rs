@@ -13,3 +13,4 @@ mod served;
 pub mod shop;
 mod telling;
 mod trouble;
+mod undo;
