@@ -79,6 +79,24 @@ pub enum Answer {
         /// The entry in the way.
         entry_id: String,
     },
+    /// Booked before and taken back since, so that nothing of it stands. Nothing was written, not even the event
+    /// key: a key is booked once, and a person decides what is right.
+    Reversed {
+        /// The entry that was taken back.
+        entry_id: String,
+        /// The time of what took it back, as the provider has it, Unix µs.
+        occurred_at_us: i64,
+        /// When that was booked, Unix µs.
+        applied_at_us: i64,
+    },
+}
+
+impl Answer {
+    /// Whether nothing was written although the effect does not stand as asked for.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::ConflictsWithApplied { .. } | Self::Reversed { .. })
+    }
 }
 
 const ADOPTED: &str = "adopted ";
@@ -174,7 +192,7 @@ async fn apply_round(tx: &mut Transaction<'_, Any>, batch: &[&Request]) -> Resul
             *answer = None;
         }
     }
-    compare_with_held(tx, batch, answers).await
+    compare_with_held(tx, batch, answers, &by_object).await
 }
 
 /// The entries on every id that a batch's effects may be booked under.
@@ -202,11 +220,9 @@ enum Elsewhere<'a> {
     Differs(&'a str),
 }
 
-fn booked_elsewhere<'a>(request: &Request, by_object: &'a BTreeMap<String, Vec<Entry>>) -> Elsewhere<'a> {
+/// What may hold a request's effect, by what it is.
+fn entries_like<'a>(request: &Request, by_object: &'a BTreeMap<String, Vec<Entry>>) -> Vec<&'a Entry> {
     let effect = &request.effect;
-    if !effect.corrects_entry_id.is_empty() {
-        return Elsewhere::Nowhere;
-    }
     let on = |object_id: &String| by_object.get(object_id).into_iter().flatten();
     let exact = on(&effect.object_id);
     let by_alias = effect
@@ -217,15 +233,29 @@ fn booked_elsewhere<'a>(request: &Request, by_object: &'a BTreeMap<String, Vec<E
         .flat_map(on)
         .filter(|entry| entry.applied_at_us >= effect.aliases.booked_since_us);
     let of_kind = |entry: &&Entry| entry.key.scope == request.key.scope && entry.kind == effect.kind;
-    let entries: Vec<&Entry> = exact.chain(by_alias).filter(of_kind).collect();
-    if entries.iter().any(|entry| entry.key == request.key) {
-        return Elsewhere::UnderOurKey;
-    }
+    exact.chain(by_alias).filter(of_kind).collect()
+}
+
+/// What entries come to, by currency; no zeros.
+fn net<'a>(entries: &[&'a Entry]) -> BTreeMap<&'a str, i128> {
     let mut net: BTreeMap<&str, i128> = BTreeMap::new();
-    for entry in &entries {
+    for entry in entries {
         *net.entry(&entry.currency).or_default() += i128::from(entry.amount_minor);
     }
     net.retain(|_, amount| *amount != 0);
+    net
+}
+
+fn booked_elsewhere<'a>(request: &Request, by_object: &'a BTreeMap<String, Vec<Entry>>) -> Elsewhere<'a> {
+    let effect = &request.effect;
+    if !effect.corrects_entry_id.is_empty() {
+        return Elsewhere::Nowhere;
+    }
+    let entries = entries_like(request, by_object);
+    if entries.iter().any(|entry| entry.key == request.key) {
+        return Elsewhere::UnderOurKey;
+    }
+    let net = net(&entries);
     let reversed: BTreeSet<&str> = entries.iter().map(|entry| &*entry.corrects_entry_id).collect();
     let standing = |entry: &&&Entry| {
         entry.amount_minor != 0
@@ -269,6 +299,7 @@ async fn compare_with_held(
     tx: &mut Transaction<'_, Any>,
     batch: &[&Request],
     answers: Vec<Option<Answer>>,
+    by_object: &BTreeMap<String, Vec<Entry>>,
 ) -> Result<Vec<Answer>> {
     let open: Vec<&Request> = batch
         .iter()
@@ -281,14 +312,27 @@ async fn compare_with_held(
     let adopted_ids: BTreeSet<&str> = held.iter().filter_map(adopted_id).collect();
     let adopted = ledger::entries_by_id(tx, &adopted_ids).await?;
     let adopted: BTreeMap<&str, &Entry> = adopted.iter().map(|entry| (&*entry.entry_id, entry)).collect();
+    let ids: BTreeSet<&str> =
+        held.iter().map(|entry| &*entry.entry_id).chain(adopted.keys().copied()).collect();
+    let correcting = ledger::entries_correcting(tx, &ids).await?;
+    let correcting: BTreeMap<&str, &Entry> =
+        correcting.iter().map(|entry| (&*entry.corrects_entry_id, entry)).collect();
     let held: BTreeMap<&EffectKey, &Entry> = held.iter().map(|entry| (&entry.key, entry)).collect();
     let mut decided = Vec::with_capacity(batch.len());
     for (request, answer) in batch.iter().zip(answers) {
         let answer = match (answer, held.get(&request.key)) {
             (Some(answer), _) => answer,
             (None, Some(entry)) => {
-                let adopted = adopted_id(entry).and_then(|id| adopted.get(id));
-                compare(&request.effect, entry, adopted.copied())
+                let booked = adopted_id(entry).and_then(|id| adopted.get(id)).unwrap_or(entry);
+                let reversal = correcting.get(&*booked.entry_id).filter(|_| {
+                    let ours = BTreeMap::from([(
+                        &*request.effect.currency,
+                        i128::from(request.effect.amount_minor),
+                    )]);
+                    // It was one of two, and the other one stands.
+                    net(&entries_like(request, by_object)) != ours
+                });
+                compare(&request.effect, booked, reversal.copied())
             }
             // The entry's id is taken by an entry with another key: not ours to judge or to write over.
             (None, None) => Answer::ConflictsWithApplied { entry_id: entry_id(&request.key) },
@@ -298,15 +342,18 @@ async fn compare_with_held(
     Ok(decided)
 }
 
-fn compare(effect: &Effect, held: &Entry, adopted: Option<&Entry>) -> Answer {
-    let booked = adopted.unwrap_or(held);
+fn compare(effect: &Effect, booked: &Entry, reversal: Option<&Entry>) -> Answer {
     let same = booked.kind == effect.kind
         && booked.amount_minor == effect.amount_minor
         && booked.currency == effect.currency;
-    if same {
-        Answer::AlreadyApplied
-    } else {
-        Answer::ConflictsWithApplied { entry_id: booked.entry_id.clone() }
+    match reversal {
+        Some(reversal) if same => Answer::Reversed {
+            entry_id: booked.entry_id.clone(),
+            occurred_at_us: reversal.occurred_at_us,
+            applied_at_us: reversal.applied_at_us,
+        },
+        None if same => Answer::AlreadyApplied,
+        _ => Answer::ConflictsWithApplied { entry_id: booked.entry_id.clone() },
     }
 }
 
@@ -315,7 +362,7 @@ async fn record_events(tx: &mut Transaction<'_, Any>, batch: &[&Request], answer
     let mut events: BTreeMap<&EventKey, &str> = BTreeMap::new();
     let mut applied_at_us = 0;
     for (request, answer) in batch.iter().zip(answers) {
-        if !matches!(answer, Answer::ConflictsWithApplied { .. }) {
+        if !answer.is_refusal() {
             events.extend(request.events.iter().map(|event| (event, &*request.effect.run_id)));
             applied_at_us = request.effect.applied_at_us;
         }

@@ -7,7 +7,7 @@
 use super::inbox::{actor, change, due, find, find_all, reason_given, shown};
 use super::{Outcome, counted};
 use crate::cli::{self, UsageError};
-use crate::config::{Settings, parse_base_url};
+use crate::config::{Settings, check_called_url};
 use crate::receive::{Kept, again};
 use crate::record::{EventKey, parse_bound};
 use crate::serve::endpoints;
@@ -193,7 +193,7 @@ async fn redeliver(
         )
         .into());
     }
-    let to = parse_base_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
+    check_called_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
     let endpoints = endpoints(&settings.endpoints)?;
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
     let mut is_fine = true;
@@ -203,7 +203,7 @@ async fn redeliver(
         let raw = operating::raw(&store, &key).await?;
         let body = raw.body.with_context(|| format!("the bytes of {event} are no longer kept"))?;
         let kept = Kept { body: &body, headers: &raw.headers, url: &raw.url, mode: &key.scope.mode };
-        let again = again(&endpoint.settings.scheme, &endpoint.secrets, kept, &to, now_us);
+        let again = again(&endpoint.settings.scheme, &endpoint.secrets, kept, url, now_us);
         let headers: Vec<(&str, &str)> =
             again.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let caller = Caller::new(&again.url, ANSWER_TIMEOUT)?;

@@ -87,7 +87,7 @@ pub async fn work_until(
     let notifier = Notifier::new(&settings.notify, store.clone(), timing, cancel)?;
     let applying = worker.run(args.drain, async |ends: &[crate::work::End]| {
         if let Some(notifier) = &notifier {
-            notifier.after(ends).await;
+            notifier.after(ends);
         }
     });
     let tally = if args.drain {

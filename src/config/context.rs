@@ -4,7 +4,7 @@
 use super::document::Section;
 use super::load::{Environment, Needs};
 use super::unusable::Unusable;
-use super::values::{beside, check_postgres_url, parse_base_url, shown};
+use super::values::{beside, check_called_url, check_postgres_url, shown};
 use super::{Secret, Side};
 use std::path::{Path, PathBuf};
 use toml::de::DeValue;
@@ -47,7 +47,7 @@ impl Context<'_> {
             Some(value) if value.is_table() => self.secret_value(section, key, value)?,
             Some(_) => Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()),
         };
-        parse_base_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
+        check_called_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
         Ok(Some(url))
     }
 

@@ -10,7 +10,7 @@ mod values;
 
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
 pub use unusable::{Unusable, nearest, suggestion};
-pub use values::{parse_base_url, parse_duration, parse_size, shown};
+pub use values::{check_called_url, parse_base_url, parse_duration, parse_size, shown};
 
 use crate::findings::Kind;
 use crate::record::{EffectKind, Scope, Status};

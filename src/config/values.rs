@@ -65,18 +65,39 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
 /// a fragment. The URL itself is not repeated: it may hold a secret.
 pub fn parse_base_url(text: &str) -> Result<String, String> {
     let url = text.trim().trim_end_matches('/');
+    if url.split_once("://").is_some_and(|(_, rest)| rest.contains('@')) {
+        return Err("must not carry a user name or password".to_owned());
+    }
+    if url.contains(['?', '#']) || url.chars().any(char::is_whitespace) {
+        return Err("must be a plain address without query, fragment or spaces".to_owned());
+    }
+    check_host(url)?;
+    Ok(url.to_owned())
+}
+
+/// Checks a URL of the team's own that is called exactly as it is given, with its query and its last slash.
+///
+/// # Errors
+/// As [`parse_base_url`], but that it may carry a query.
+pub fn check_called_url(url: &str) -> Result<(), String> {
+    if url.contains('#') || url.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+        return Err("must be a plain address without fragment or spaces".to_owned());
+    }
+    check_host(url)
+}
+
+/// Whether a URL leads to where secrets may be sent.
+fn check_host(url: &str) -> Result<(), String> {
     let (is_https, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
         (None, None) => return Err("must begin with https://".to_owned()),
     };
-    if rest.contains('@') {
+    // A backslash ends the host for some readers of URLs, and not for others.
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    if authority.contains(['@', '\\']) {
         return Err("must not carry a user name or password".to_owned());
     }
-    if rest.contains(['?', '#']) || rest.chars().any(char::is_whitespace) {
-        return Err("must be a plain address without query, fragment or spaces".to_owned());
-    }
-    let authority = rest.split('/').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
         Some(inside) => inside.split(']').next().unwrap_or_default(),
         None => authority.split(':').next().unwrap_or_default(),
@@ -87,7 +108,7 @@ pub fn parse_base_url(text: &str) -> Result<String, String> {
     if !is_https && !matches!(host, "127.0.0.1" | "localhost" | "::1") {
         return Err("must be https; plain http is allowed to 127.0.0.1, localhost and [::1] only".to_owned());
     }
-    Ok(url.to_owned())
+    Ok(())
 }
 
 /// Checks the URL of a PostgreSQL database, `postgres://[user[:password]@]host[:port]/database[?…]`; the
@@ -188,6 +209,31 @@ mod tests {
         assert!(refused("postgres:///books").contains("host"));
         assert!(refused("postgres://db").contains("database"));
         assert!(refused("postgres:db").contains("postgres://"));
+    }
+
+    #[test]
+    fn urls_of_the_teams_own_are_called_as_given() {
+        for url in [
+            "https://hooks.example.com/T0/B0/",
+            "https://hooks.example.com/hook?token=a%20b&to=a@b",
+            "http://127.0.0.1:3000/webhooks/stripe/",
+            "http://localhost?x=1",
+        ] {
+            assert_eq!(check_called_url(url), Ok(()), "{url}");
+        }
+        for url in [
+            "http://example.com/hook?at=127.0.0.1",
+            "http://127.0.0.1@example.com/",
+            "http://127.0.0.1\\@example.com/",
+            "https://user:word@example.com/",
+            "https://example.com/#part",
+            "https://example.com/a b",
+            " https://example.com/",
+            "https://?x=1",
+            "ftp://example.com/",
+        ] {
+            assert!(check_called_url(url).is_err(), "{url}");
+        }
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub struct Metrics {
     /// Whether there is a spill folder that takes what the store does not.
     spill_usable: AtomicBool,
     spill_files: AtomicU64,
+    spill_unreadable: AtomicU64,
     /// From receipt to the answer.
     pub answer: Histogram,
     /// From receipt to the end of processing.
@@ -114,6 +115,11 @@ impl Metrics {
     /// Says how many spill files wait.
     pub(super) fn set_spill_files(&self, files: usize) {
         self.spill_files.store(files as u64, Ordering::Relaxed);
+    }
+
+    /// Says how many files hold what could not be read.
+    pub(super) fn set_spill_unreadable(&self, files: usize) {
+        self.spill_unreadable.store(files as u64, Ordering::Relaxed);
     }
 
     /// Spill files that wait to be brought back.
@@ -191,6 +197,8 @@ impl Metrics {
         let is_up = u64::from(self.store_up.load(Ordering::Relaxed));
         gauge(&mut text, "recon_store_up", "1 while the store takes deliveries", is_up);
         gauge(&mut text, "recon_spill_files", "Spill files that wait to be brought back", self.spill_files());
+        let unreadable = self.spill_unreadable.load(Ordering::Relaxed);
+        gauge(&mut text, "recon_spill_unreadable", "Files of damaged deliveries, for a person", unreadable);
         self.answer.write(&mut text, "recon_answer_seconds", "From the receipt of a delivery to its answer");
         self.completion.write(
             &mut text,

@@ -22,7 +22,7 @@ const WAITING: &str = ".spill";
 const UNFINISHED: &str = ".tmp";
 /// Files that the store refused, for a person to look at.
 const REFUSED: &str = ".refused";
-/// What is added to the name of a file that cannot be read.
+/// What is added to the name of a file for what cannot be read of it.
 const UNREADABLE: &str = ".unreadable";
 /// Deliveries and bytes of files after which no further file is read for one commit.
 const BATCH_DELIVERIES: usize = 500;
@@ -96,8 +96,8 @@ impl Spill {
         written.await.context("the writer of a spill file ended early")?
     }
 
-    /// The oldest deliveries, as many as one commit takes. A file that cannot be read is set aside and told,
-    /// so that it does not stand in the way of the others.
+    /// The oldest deliveries, as many as one commit takes. What cannot be read of a file is set aside and told,
+    /// so that it does not stand in the way of the others; the rest of the file counts.
     ///
     /// # Errors
     /// When the folder cannot be read.
@@ -126,6 +126,12 @@ impl Spill {
     #[must_use]
     pub fn waiting_files(&self) -> usize {
         files(&self.folder, WAITING).map_or(0, |files| files.len())
+    }
+
+    /// Files that hold what could not be read.
+    #[must_use]
+    pub fn unreadable_files(&self) -> usize {
+        files(&self.folder, UNREADABLE).map_or(0, |files| files.len())
     }
 }
 
@@ -172,7 +178,7 @@ fn read_oldest(folder: &Path) -> Result<Spilled> {
         if spilled.arrivals.len() >= BATCH_DELIVERIES || bytes >= BATCH_BYTES {
             break;
         }
-        match read(&path) {
+        match read(&path).and_then(|read| set_damaged_aside(folder, &path, read)) {
             Ok(arrivals) => {
                 bytes += arrivals.iter().map(|arrival| arrival.body.len()).sum::<usize>();
                 spilled.arrivals.extend(arrivals);
@@ -190,21 +196,55 @@ fn read_oldest(folder: &Path) -> Result<Spilled> {
     Ok(spilled)
 }
 
-fn read(path: &Path) -> Result<Vec<Arrival>> {
+/// What stands in a spill file.
+#[derive(Default)]
+struct Content {
+    arrivals: Vec<Arrival>,
+    /// Lines that are no delivery, each with its end.
+    damaged: Vec<u8>,
+    /// What is wrong with the first of them.
+    first: Option<anyhow::Error>,
+}
+
+fn read(path: &Path) -> Result<Content> {
     let context = || format!("read {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(context)?;
-    let mut arrivals = Vec::new();
-    for line in text.lines() {
+    let bytes = std::fs::read(path).with_context(context)?;
+    let mut content = Content::default();
+    for (index, bytes) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         // The parser's message may repeat what it read.
-        let line: Line = serde_json::from_str(line)
-            .map_err(|error| {
-                anyhow!("line {} is no delivery (column {})", arrivals.len() + 1, error.column())
-            })
-            .with_context(context)?;
-        arrivals.push(line.arrival().with_context(context)?);
+        let line: Result<Line> = serde_json::from_slice(bytes)
+            .map_err(|error| anyhow!("line {} is no delivery (column {})", index + 1, error.column()));
+        match line.and_then(Line::arrival) {
+            Ok(arrival) => content.arrivals.push(arrival),
+            Err(error) => {
+                content.damaged.extend_from_slice(bytes);
+                content.first.get_or_insert(error);
+            }
+        }
     }
-    ensure!(!arrivals.is_empty(), "{} is empty", path.display());
-    Ok(arrivals)
+    let error = content.first.take();
+    if content.arrivals.is_empty() {
+        return Err(error.unwrap_or_else(|| anyhow!("it is empty"))).with_context(context);
+    }
+    content.first = error;
+    Ok(content)
+}
+
+/// Keeps the damaged lines of a file beside it, synced, before anything takes the file away.
+fn set_damaged_aside(folder: &Path, path: &Path, content: Content) -> Result<Vec<Arrival>> {
+    if let (Some(error), Some(name)) = (content.first, path.file_name()) {
+        let name = format!("{}{UNREADABLE}", name.to_string_lossy());
+        // While the store refuses, a file is read more than once.
+        if !folder.join(&name).exists() {
+            write_synced(folder, &name, &content.damaged)?;
+            let kept = content.arrivals.len();
+            tracing::error!(
+                "a part of {} is set aside as {name}, {kept} deliveries of it are not: {error:#}",
+                path.display()
+            );
+        }
+    }
+    Ok(content.arrivals)
 }
 
 /// A delivery as a line of a spill file.

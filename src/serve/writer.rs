@@ -49,6 +49,7 @@ impl Writer {
         if let Some(spill) = &writing.spill {
             metrics.set_spill_usable(true);
             metrics.set_spill_files(spill.waiting_files());
+            metrics.set_spill_unreadable(spill.unreadable_files());
         }
         Self { writing, metrics, store: None, asking: None }
     }
@@ -245,6 +246,7 @@ impl Writer {
                 return;
             }
         }
+        self.metrics.set_spill_unreadable(spill.unreadable_files());
         self.metrics.set_spill_files(spill.waiting_files());
     }
 

@@ -17,22 +17,30 @@ pub async fn told_at(store: &Store, kind: &'static str) -> Result<i64> {
     Ok(row.map(|row| row.try_get("told_at_us")).transpose()?.unwrap_or(0))
 }
 
-/// Takes the telling on until `held_until_us`, unless it was told after `told_before_us` or somebody else is at it.
-/// Answers whether it is ours.
+/// When a telling is free to be taken on.
+#[derive(Clone, Copy, Debug)]
+pub struct Free {
+    /// It was last told no later than this, Unix µs.
+    pub told_before_us: i64,
+    /// Nobody is at it now, Unix µs.
+    pub now_us: i64,
+    /// What was told later than this was told by a clock that was ahead, and counts for nothing, Unix µs.
+    pub told_by_wrong_clock_us: i64,
+    /// As that, of who holds it.
+    pub held_by_wrong_clock_us: i64,
+}
+
+/// Takes the telling on until `held_until_us`, where it is free. Answers whether it is ours.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub async fn claim(
-    store: &Store,
-    kind: &'static str,
-    told_before_us: i64,
-    now_us: i64,
-    held_until_us: i64,
-) -> Result<bool> {
+pub async fn claim(store: &Store, kind: &'static str, free: Free, held_until_us: i64) -> Result<bool> {
     const CONTEXT: &str = "take a notification on";
     let mut tx = store.begin().await?;
     let query = sqlx::query(include_str!("../../queries/store/notification_claim.sql"));
-    let query = query.bind(kind).bind(held_until_us).bind(told_before_us).bind(now_us);
+    let query =
+        query.bind(kind).bind(held_until_us).bind(free.told_before_us).bind(free.told_by_wrong_clock_us);
+    let query = query.bind(free.now_us).bind(free.held_by_wrong_clock_us);
     let rows = query.fetch_all(&mut *tx).await.context(CONTEXT)?;
     tx.commit().await.context(CONTEXT)?;
     Ok(!rows.is_empty())

@@ -200,9 +200,7 @@ async fn set_statuses(
     deeds: &[(usize, &Deed)],
     booked: &Booked,
 ) -> Result<BTreeMap<usize, Stood>> {
-    let is_refused = |index: &usize| {
-        booked.get(index).into_iter().flatten().any(|a| matches!(a, Answer::ConflictsWithApplied { .. }))
-    };
+    let is_refused = |index: &usize| booked.get(index).into_iter().flatten().any(Answer::is_refusal);
     let mut speaking: Vec<(usize, &Deed)> =
         deeds.iter().filter(|(index, deed)| deed.word.is_some() && !is_refused(index)).copied().collect();
     // Events of one payment that were claimed together count in the provider's order, not in that of arrival.
@@ -297,6 +295,9 @@ fn conclude(
     }) {
         return End::of(InboxStatus::Dead, format!("another amount or currency is booked as {entry_id}"));
     }
+    if let Some(end) = answers.iter().find_map(|answer| reversed(booking, claimed, deed, answer)) {
+        return end;
+    }
     let has_booked = answers.iter().any(|answer| *answer != Answer::AlreadyApplied);
     let stood = stood.get(&index);
     if has_booked {
@@ -323,6 +324,27 @@ fn conclude(
         _ if is_older || is_refused => End::of(InboxStatus::Superseded, "a newer status stands"),
         _ => End::of(InboxStatus::Applied, ""),
     }
+}
+
+/// How an event ends whose effect was booked and taken back: what the provider says now is not in the books, and
+/// its key is used up.
+fn reversed(booking: Booking<'_>, claimed: &Claimed, deed: &Deed, answer: &Answer) -> Option<End> {
+    let Answer::Reversed { entry_id, occurred_at_us, applied_at_us } = answer else { return None };
+    Some(match deed.asked_us {
+        // It was taken back while the provider was asked.
+        Some(asked_us) if *applied_at_us >= asked_us => {
+            waits(booking, claimed, &format!("{entry_id} was taken back while it was asked for"))
+        }
+        None if deed.created_us < *occurred_at_us => {
+            End::of(InboxStatus::Superseded, format!("{entry_id} was taken back later"))
+        }
+        _ => End::of(
+            InboxStatus::Dead,
+            format!(
+                "{entry_id} was booked and taken back, and its effect is announced as standing: a person decides"
+            ),
+        ),
+    })
 }
 
 async fn finish(

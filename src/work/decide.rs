@@ -53,6 +53,8 @@ pub struct Deed {
     pub own_status: Option<Status>,
     /// The status to write, and where it comes from.
     pub word: Option<(Said, Source)>,
+    /// When the provider was asked, Unix µs; `None` where the event's own object is what counts.
+    pub asked_us: Option<i64>,
     /// Why its messages are not sent; empty where they are.
     pub suppressed: String,
 }
@@ -87,6 +89,9 @@ pub fn decide(
     {
         return plan;
     }
+    if let Some(plan) = fetched.and_then(|fetched| contradicted(common, subject, root_id, fetched)) {
+        return plan;
+    }
     let requests: Vec<Request> =
         effects.iter().map(|effect| request(common, key, root_id, subject, effect)).collect();
     let word = match fetched {
@@ -106,10 +111,11 @@ pub fn decide(
         object_id: subject.object_id.clone(),
         kind: subject.kind,
         created_us: subject.created_us,
-        undoes: undone(key, subject, root_id, fetched),
+        undoes: undone(common, key, subject, fetched),
         after_credit_of: needed_charge(common, subject, &requests),
         requests,
         own_status: subject.own.status(),
+        asked_us: fetched.map(|fetched| fetched.began_us),
         word,
         suppressed: replayed_for.to_owned(),
     }))
@@ -211,24 +217,49 @@ fn request(
     }
 }
 
-/// The refund or payout that an event is about, where the provider has no such effect any more: it failed after it
-/// had succeeded (<https://docs.stripe.com/refunds#failed-refunds>, the field `status` of
-/// <https://docs.stripe.com/api/payouts/object>).
-fn undone(key: &EventKey, subject: &Subject, root_id: &str, fetched: Option<&Fetched>) -> Option<EffectKey> {
+/// The kind of effect of the refund or payout that an event is about, where the books hold such.
+fn movement(common: Common<'_>, subject: &Subject) -> Option<EffectKind> {
     let kind = match stream_of_id(&subject.object_id)? {
         "refunds" => EffectKind::Refund,
         "payouts" => EffectKind::Payout,
         _ => return None,
     };
-    let (effects, is_clear) = match fetched {
-        Some(fetched) => {
-            let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
-            (effects, !fetched.notes.contains_key(&subject.object_id))
-        }
-        None => (&*subject.own.effects, subject.own.is_over && !subject.own.is_partial),
+    common.reading.effects.contains(&kind).then_some(kind)
+}
+
+/// What to do where the provider's answer lags behind the event: a refund or payout that its own object says has
+/// succeeded, and the provider neither says so nor that it is over; or one that is over and the provider does not
+/// say so. Neither ever turns back, so that a later answer will agree.
+fn contradicted(common: Common<'_>, subject: &Subject, root_id: &str, fetched: &Fetched) -> Option<Plan> {
+    let kind = movement(common, subject)?;
+    let id = &subject.object_id;
+    let is_it = |effect: &ProviderEffect| effect.kind == kind && effect.object_id == *id;
+    let stands = fetched.effects.get(root_id).is_some_and(|effects| effects.iter().any(is_it));
+    let is_over = fetched.over.contains(id);
+    let says = match () {
+        () if subject.own.is_over && !is_over => "is over",
+        () if subject.own.effects.iter().any(is_it) && !stands && !is_over => "has succeeded",
+        () => return None,
     };
-    let stands = effects.iter().any(|effect| effect.object_id == subject.object_id);
-    (is_clear && !stands).then(|| EffectKey::of(&key.scope, kind, &subject.object_id))
+    let lags = || Plan::Wait(format!("{id} {says}, and the provider does not say so yet"));
+    Some(unclear(subject, root_id, fetched).unwrap_or_else(lags))
+}
+
+/// The refund or payout that an event is about, where the provider says that it failed or was called off, perhaps
+/// after it had succeeded. One that merely has not succeeded (`pending`) undoes nothing: that may be an old answer.
+fn undone(
+    common: Common<'_>,
+    key: &EventKey,
+    subject: &Subject,
+    fetched: Option<&Fetched>,
+) -> Option<EffectKey> {
+    let id = &subject.object_id;
+    let is_over = match fetched {
+        Some(fetched) => fetched.over.contains(id) && !fetched.notes.contains_key(id),
+        None => subject.own.is_over && !subject.own.is_partial,
+    };
+    let kind = movement(common, subject).filter(|_| is_over)?;
+    Some(EffectKey::of(&key.scope, kind, id))
 }
 
 /// The charge whose credit must stand in the books before this money goes back.

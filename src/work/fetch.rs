@@ -46,6 +46,8 @@ pub struct Fetched {
     pub roots: BTreeMap<String, String>,
     /// The charges of each payment.
     pub charges: BTreeMap<String, BTreeSet<String>>,
+    /// Refunds and payouts that the provider says failed or were called off.
+    pub over: BTreeSet<String>,
     /// When asking began, Unix µs.
     pub began_us: i64,
 }
@@ -207,6 +209,13 @@ async fn conclude(
         .collect();
     for (id, target) in store::resolve(asking.store, &asking.reading.scope, &named).await? {
         fetched.roots.insert(id, target.root_id);
+    }
+    let is_movement = |id: &&String| matches!(stripe::stream_of_id(id), Some("refunds" | "payouts"));
+    let movements: BTreeSet<String> = seen.iter().filter(is_movement).cloned().collect();
+    if !movements.is_empty() {
+        let records = store::records_by_id(asking.store, &asking.reading.scope, &movements, None).await?;
+        let over = records.into_iter().filter(|record| stripe::is_over(&record.stream, &record.body));
+        fetched.over.extend(over.map(|record| record.record_id));
     }
     for fact in side.facts_of_records(seen).await? {
         match fact {

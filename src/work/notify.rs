@@ -15,6 +15,7 @@ use serde::Serialize;
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often the inbox is looked at.
@@ -22,6 +23,11 @@ const LOOK: Duration = Duration::from_mins(1);
 const HOUR_US: i64 = 3_600 * SECOND_US;
 /// How long nobody else tells what one is telling, should that one vanish: longer than the call takes.
 const HOLD_US: i64 = 30 * SECOND_US;
+/// How long what is being told may still take once asked to end; whoever starts next tells what was cut short.
+const ENDING: Duration = Duration::from_secs(2);
+/// How far the clocks of several machines may be apart. What was told later than that from now was told by a clock
+/// that was wrong.
+const SKEW_US: i64 = 60 * SECOND_US;
 
 /// What is told, at most once an hour each, by all workers of a store together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +57,8 @@ pub struct Notifier<'a> {
     cancel: Cancel,
     /// (when, duplicates in all), of the last hour and one before.
     seen: Mutex<VecDeque<(i64, u64)>>,
+    /// Rung where a batch had dead letters.
+    bell: Notify,
 }
 
 impl<'a> Notifier<'a> {
@@ -66,35 +74,59 @@ impl<'a> Notifier<'a> {
     ) -> Result<Option<Self>> {
         let Some(url) = &settings.url else { return Ok(None) };
         let caller = Caller::new(url.reveal(), CALL_TIMEOUT)?;
-        Ok(Some(Self { settings, store, caller, timing, cancel, seen: Mutex::default() }))
+        Ok(Some(Self {
+            settings,
+            store,
+            caller,
+            timing,
+            cancel,
+            seen: Mutex::default(),
+            bell: Notify::new(),
+        }))
     }
 
-    /// Looks at the inbox every minute until asked to end.
+    /// Looks at the inbox every minute, and for dead letters whenever a batch had some, until asked to end. One
+    /// notification at a time, beside the work: a URL that does not answer holds up nobody.
     pub async fn run(&self) {
+        let mut is_whole = true;
         while !self.cancel.is_cancelled() {
-            if let Err(error) = self.look().await {
+            let looking =
+                async { if is_whole { self.look().await } else { self.tell_of_dead_letters().await } };
+            let looked = tokio::select! {
+                looked = looking => looked,
+                () = self.ending() => return,
+            };
+            if let Err(error) = looked {
                 tracing::error!("looking at the inbox's health: {error:#}");
             }
-            tokio::select! {
-                () = self.timing.sleep(LOOK) => {}
-                () = self.cancel.cancelled() => {}
-            }
+            is_whole = tokio::select! {
+                () = self.timing.sleep(LOOK) => true,
+                () = self.bell.notified() => false,
+                () = self.cancel.cancelled() => return,
+            };
         }
     }
 
-    /// Tells at once of dead letters, where a batch had some.
-    pub async fn after(&self, ends: &[End]) {
-        if !ends.iter().any(End::is_dead) {
-            return;
-        }
-        if let Err(error) = self.tell_of_dead_letters().await {
-            tracing::error!("telling of dead letters: {error:#}");
+    async fn ending(&self) {
+        self.cancel.cancelled().await;
+        tokio::time::sleep(ENDING).await;
+    }
+
+    /// Has dead letters told at once, where a batch had some. Waits for nobody.
+    pub fn after(&self, ends: &[End]) {
+        if ends.iter().any(End::is_dead) {
+            self.bell.notify_one();
         }
     }
 
-    /// What became a dead letter within an hour after the last notification is told after that hour.
+    /// What became a dead letter within an hour after the last notification is told after that hour. What is told
+    /// counts from when it was read: what died while it was being sent comes with the next.
     async fn tell_of_dead_letters(&self) -> Result<()> {
+        let read_us = self.timing.now_us();
         let told_us = notification::told_at(&self.store, Kind::DeadLetter.as_str()).await?;
+        // A clock that was ahead must not silence anything: the last hour is told once more.
+        let is_wrong = told_us > read_us.saturating_add(SKEW_US);
+        let told_us = if is_wrong { read_us.saturating_sub(HOUR_US) } else { told_us };
         let Some(NewDead { events, first_error }) = dead_since(&self.store, told_us).await? else {
             return Ok(());
         };
@@ -106,7 +138,7 @@ impl<'a> Notifier<'a> {
             "recon: {became} not tried again. The first: {first_error}. `recon inbox dead` lists them, \
              `recon inbox retry EVENT --reason …` tries one again."
         );
-        self.tell(Kind::DeadLetter, text).await
+        self.tell(Kind::DeadLetter, text, read_us).await
     }
 
     /// Looks once.
@@ -119,7 +151,7 @@ impl<'a> Notifier<'a> {
         let age_us = i64::try_from(self.settings.waiting_age.as_micros()).unwrap_or(i64::MAX);
         let waiting = backlog(&self.store, now_us.saturating_sub(age_us)).await?.above_age;
         if waiting > 0 {
-            self.tell(Kind::Waiting, waiting_text(waiting, self.settings.waiting_age)).await?;
+            self.tell(Kind::Waiting, waiting_text(waiting, self.settings.waiting_age), now_us).await?;
         }
         let duplicates = repeated_deliveries(&self.store).await?;
         let more = self.more_than_an_hour_ago(now_us, duplicates);
@@ -128,7 +160,7 @@ impl<'a> Notifier<'a> {
                 "recon: {more} repeated deliveries within an hour. This is an alarm about latency: providers send \
                  again what was not answered in time. Look at the receiver's answer times."
             );
-            self.tell(Kind::Duplicates, text).await?;
+            self.tell(Kind::Duplicates, text, now_us).await?;
         }
         Ok(())
     }
@@ -142,22 +174,28 @@ impl<'a> Notifier<'a> {
         seen.front().map_or(0, |(_, before)| duplicates.saturating_sub(*before))
     }
 
-    async fn tell(&self, kind: Kind, text: String) -> Result<()> {
+    /// `read_us`: when what is told was read.
+    async fn tell(&self, kind: Kind, text: String, read_us: i64) -> Result<()> {
         #[derive(Serialize)]
         struct Body<'t> {
             text: &'t str,
         }
         let now_us = self.timing.now_us();
         let held_until_us = now_us.saturating_add(HOLD_US);
-        let told_before_us = now_us.saturating_sub(HOUR_US);
         let name = kind.as_str();
-        if !notification::claim(&self.store, name, told_before_us, now_us, held_until_us).await? {
+        let free = notification::Free {
+            told_before_us: now_us.saturating_sub(HOUR_US),
+            now_us,
+            told_by_wrong_clock_us: now_us.saturating_add(SKEW_US),
+            held_by_wrong_clock_us: now_us.saturating_add(HOLD_US).saturating_add(SKEW_US),
+        };
+        if !notification::claim(&self.store, name, free, held_until_us).await? {
             return Ok(());
         }
         let body = serde_json::to_vec(&Body { text: &text }).unwrap_or_default();
         let error = match self.caller.post(&[("content-type", "application/json")], body).await {
             Ok(200..=299) => {
-                return notification::settle(&self.store, name, Some(now_us), held_until_us).await;
+                return notification::settle(&self.store, name, Some(read_us), held_until_us).await;
             }
             Ok(status) => format!("answered {status}"),
             Err(error) => format!("{error:#}"),

@@ -171,8 +171,6 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
     struct Object<'a> {
         #[serde(borrow)]
         object: Cow<'a, str>,
-        #[serde(borrow, default)]
-        status: Option<Cow<'a, str>>,
     }
     let mut own = Own::default();
     let Ok(event) = serde_json::from_slice::<Event<'_>>(body) else { return own };
@@ -188,7 +186,7 @@ fn own(reading: &Reading, body: &[u8]) -> Own {
     };
     let Ok(facts) = stripe::facts(reading, stream, json.as_bytes()) else { return own };
     own.is_movement = matches!(stream, "refunds" | "payouts");
-    own.is_over = own.is_movement && matches!(object.status.as_deref(), Some("failed" | "canceled"));
+    own.is_over = stripe::is_over(stream, json.as_bytes());
     for fact in facts {
         match fact {
             Fact::ProviderEffect(effect) => own.effects.push(effect),

@@ -42,7 +42,7 @@ pub enum RowOutcome {
     ManualOverride,
     /// The provider could not be asked, or no run has the event's bytes.
     NotFetched,
-    /// The effect is booked with another amount or currency.
+    /// The effect is booked with another amount or currency, or was booked and taken back.
     Conflicts,
 }
 

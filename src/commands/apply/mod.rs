@@ -215,6 +215,6 @@ const fn meaning(outcome: RowOutcome) -> &'static str {
         RowOutcome::StateMoved => "changed since the run looked; left alone, run again to judge it anew",
         RowOutcome::ManualOverride => "a person changed it later; left alone",
         RowOutcome::NotFetched => "the provider could not be asked; apply again",
-        RowOutcome::Conflicts => "booked with another amount or currency; left for a person",
+        RowOutcome::Conflicts => "booked otherwise, or booked and taken back; left for a person",
     }
 }

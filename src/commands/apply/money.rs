@@ -56,7 +56,7 @@ pub(super) async fn book<'a>(
             // It was not there when the run looked.
             Answer::AlreadyApplied => RowOutcome::StateMoved,
             Answer::Adopted { .. } => RowOutcome::Adopted,
-            Answer::ConflictsWithApplied { .. } => RowOutcome::Conflicts,
+            Answer::ConflictsWithApplied { .. } | Answer::Reversed { .. } => RowOutcome::Conflicts,
         };
         outcomes.insert(&row.correction_id, outcome);
     }

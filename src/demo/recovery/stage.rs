@@ -227,7 +227,7 @@ impl Stage {
         let since = format_instant(self.world.from_us, Tz::UTC);
         let (code, said) = Process::run(&self.folder, &["--since", &since])?;
         let outcome: String = said.split(' ').take(3).collect::<Vec<_>>().join(" ");
-        Ok(Check::new(code == Some(0), format!("recon, against the provider's lists: {outcome}")))
+        Ok(Check::new(code == Some(0), format!("against the provider's lists: {outcome}")))
     }
 
     /// Sends an event to the receiver until it is answered 2xx.

@@ -146,6 +146,21 @@ pub fn invoice_parts(scope: &Scope, stream: &str, body: &[u8]) -> Option<Invoice
     parse(stream, body).ok().and_then(|wire| invoice::parts(scope, &wire))
 }
 
+/// Whether a record is a refund or a payout that failed or was called off, which is its end
+/// (<https://docs.stripe.com/refunds#failed-refunds>, the field `status` of
+/// <https://docs.stripe.com/api/payouts/object>).
+#[must_use]
+pub fn is_over(stream: &str, body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Movement<'a> {
+        #[serde(borrow, default)]
+        status: Option<std::borrow::Cow<'a, str>>,
+    }
+    matches!(stream, "refunds" | "payouts")
+        && parse::<Movement<'_>>(stream, body)
+            .is_ok_and(|wire| matches!(wire.status.as_deref(), Some("failed" | "canceled")))
+}
+
 fn parse<'a, T: Deserialize<'a>>(stream: &str, body: &'a [u8]) -> Result<T, ReadError> {
     let text = std::str::from_utf8(body).map_err(|error| ReadError::NotJson {
         stream: stream.to_owned(),

@@ -33,6 +33,28 @@ async fn c66_the_same_key_with_another_amount_is_refused() {
 }
 
 #[tokio::test]
+async fn what_was_taken_back_is_refused_and_never_called_booked() {
+    let books = Books::new().await;
+    books.live("evt_1", "ch_1", 500).await;
+    books
+        .execute(
+            "insert into ledger_entry (entry_id, provider, account, mode, effect_key, object_id, kind, amount_minor,
+             currency, occurred_at_us, applied_at_us, corrects_entry_id) values ('back', 'stripe', '', 'live',
+             'reverse:stripe//live/credit:ch_1', 'ch_1', 'credit', -500, 'usd', 7, 8, 'stripe//live/credit:ch_1')",
+        )
+        .await;
+    let before = books.everything().await;
+    let entry_id = "stripe//live/credit:ch_1".to_owned();
+    let reversed = Answer::Reversed { entry_id, occurred_at_us: 7, applied_at_us: 8 };
+    assert_eq!(books.live("evt_2", "ch_1", 500).await, reversed);
+    assert_eq!(books.everything().await, before, "no event key is left behind");
+    // One of two was taken back, and the other one stands.
+    books.import("17", "ch_1", 500, 1).await;
+    assert_eq!(books.live("evt_2", "ch_1", 500).await, Answer::AlreadyApplied);
+    assert_eq!(books.number(NET).await, 500);
+}
+
+#[tokio::test]
 async fn an_event_marked_as_processed_does_not_hide_a_missing_effect() {
     let books = Books::new().await;
     books.execute("insert into applied_event values ('stripe', '', 'live', 'evt_1', 1, '')").await;

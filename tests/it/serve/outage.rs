@@ -184,6 +184,32 @@ async fn a_spilled_file_that_cannot_be_read_stands_in_nobodys_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_line_costs_only_itself() {
+    let away = Away::new(Database::Sqlite);
+    away.configure(SPILL);
+    away.leave();
+    let receiver = away.site().start();
+    assert_eq!(receiver.stripe(&event("evt_1")).unwrap().status, 200);
+    receiver.kill();
+    let folder = away.site().spill_folder();
+    let [name] = &away.site().spilled()[..] else { panic!("one file") };
+    let good = std::fs::read(folder.join(name)).unwrap();
+    let damaged = b"{\"provider\":\"whsec_secret_\xff\"}\n";
+    let torn = &good[..good.len() / 2];
+    std::fs::write(folder.join(name), [damaged, &good[..], torn].concat()).unwrap();
+    away.come_back();
+    let receiver = away.site().start();
+    receiver.wait_for("recon_spill_files 0");
+    receiver.wait_for("recon_spill_unreadable 1");
+    assert_eq!(away.ids().await, ["evt_1"]);
+    let aside = format!("{name}.unreadable");
+    assert_eq!(away.site().spilled(), std::slice::from_ref(&aside));
+    assert_eq!(std::fs::read(folder.join(aside)).unwrap(), [damaged, torn].concat());
+    assert_eq!(receiver.end(), Some(0));
+    away.site().said_nothing_of(&["whsec_secret_"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_store_refuses_costs_only_itself() {
     const TRIGGER: &str = "create trigger poison before insert on inbox_event when new.event_id = 'evt_poison' \
          begin select raise(abort, 'poison'); end";

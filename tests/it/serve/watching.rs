@@ -40,6 +40,7 @@ async fn everything_that_a_watcher_needs_is_in_the_metrics() {
             "recon_oldest_waiting_seconds 3600",
             "recon_spilled_total 0",
             "recon_spill_files 0",
+            "recon_spill_unreadable 0",
             "recon_answer_seconds_count 6",
             "recon_completion_seconds_count 0",
         ] {

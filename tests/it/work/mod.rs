@@ -15,3 +15,4 @@ mod served;
 pub mod shop;
 mod telling;
 mod trouble;
+mod undo;

@@ -148,7 +148,8 @@ async fn the_team_is_told_of_dead_letters_waiting_events_and_late_answers_once_a
     let scope = super::shop::scope();
     for id in ["evt_a", "evt_b"] {
         shop.receive_as(&scope, id, "charge.succeeded", b"{carol@example.com").await;
-        worker.run(true, async |ends: &[End]| notifier.after(ends).await).await.unwrap();
+        worker.run(true, async |ends: &[End]| notifier.after(ends)).await.unwrap();
+        notifier.look().await.unwrap();
     }
     assert_eq!(texts(&ear).len(), 1, "{:?}", texts(&ear));
     assert!(texts(&ear)[0].contains("dead letter") && !texts(&ear)[0].contains("carol"), "{:?}", texts(&ear));

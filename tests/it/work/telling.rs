@@ -1,7 +1,7 @@
 //! At most once an hour, whoever tells: several workers and restarts share what was told in the store.
 
 use super::ear::Ear;
-use super::shop::{OWN, Shop};
+use super::shop::{OWN, Shop, scope};
 use recon::provider::Cancel;
 use recon::work::Notifier;
 use std::time::Duration;
@@ -67,4 +67,86 @@ async fn what_was_not_taken_is_told_again_and_nobody_waits_for_who_vanished() {
     shop.pass(Duration::from_secs(31));
     notifier().look().await.unwrap();
     assert_eq!(texts(&ear).len(), 3, "nobody was");
+}
+
+/// A shop that tells, and a way to have events become dead letters at a time.
+async fn dying_shop(ear: &Ear) -> Shop {
+    let shop = Shop::new(93, 100, &format!("[notify]\nurl = \"{}\"\nwaiting_age = \"9h\"\n", ear.url)).await;
+    shop.receive(&shop.world.events[..3]).await;
+    shop
+}
+
+async fn dies(shop: &Shop, event: usize, at_us: i64) {
+    let id = &shop.world.events[event].id;
+    let sql = format!(
+        "update inbox_event set status = 'dead', last_error = 'died', completed_at_us = {at_us} where event_id = '{id}'"
+    );
+    shop.execute(&sql).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clock_that_was_ahead_silences_no_dead_letter() {
+    let ear = Ear::open().await;
+    let shop = dying_shop(&ear).await;
+    let settings = shop.settings();
+    let notifier =
+        Notifier::new(&settings.notify, shop.store.clone(), shop.timing(), Cancel::never()).unwrap().unwrap();
+    let year_us = 31_536_000_000_000;
+    let ahead_us = shop.now_us() + year_us;
+    shop.execute(&format!("insert into notification values ('dead_letter', {ahead_us}, {ahead_us})")).await;
+    dies(&shop, 0, shop.now_us()).await;
+    shop.pass(Duration::from_secs(1));
+    notifier.look().await.unwrap();
+    assert_eq!(texts(&ear).len(), 1, "{:?}", texts(&ear));
+    notifier.look().await.unwrap();
+    assert_eq!(texts(&ear).len(), 1, "once an hour: {:?}", texts(&ear));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_dies_while_a_notification_is_sent_comes_with_the_next() {
+    let ear = Ear::open().await;
+    let shop = dying_shop(&ear).await;
+    let settings = shop.settings();
+    let notifier =
+        Notifier::new(&settings.notify, shop.store.clone(), shop.timing(), Cancel::never()).unwrap().unwrap();
+    dies(&shop, 0, shop.now_us()).await;
+    let clock_us = std::sync::Arc::clone(&shop.clock_us);
+    let died_us = std::sync::Arc::new(std::sync::atomic::AtomicI64::new(0));
+    let noted_us = std::sync::Arc::clone(&died_us);
+    ear.before(move |count| {
+        if count == 1 {
+            noted_us.store(
+                clock_us.fetch_add(5_000_000, std::sync::atomic::Ordering::SeqCst) + 1,
+                std::sync::atomic::Ordering::SeqCst,
+            );
+        }
+    });
+    shop.pass(Duration::from_secs(1));
+    notifier.look().await.unwrap();
+    assert_eq!(texts(&ear).len(), 1, "{:?}", texts(&ear));
+    dies(&shop, 1, died_us.load(std::sync::atomic::Ordering::SeqCst)).await;
+    shop.pass(Duration::from_mins(61));
+    notifier.look().await.unwrap();
+    assert_eq!(texts(&ear).len(), 2, "{:?}", texts(&ear));
+    assert!(texts(&ear)[1].contains("1 event(s)"), "{:?}", texts(&ear));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_url_that_does_not_answer_holds_up_nobody() {
+    // It takes connections, and nobody reads from them.
+    let deaf = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/hook", deaf.local_addr().unwrap());
+    let shop = Shop::new(94, 100, &format!("[work]\nbatch = 1\n[notify]\nurl = \"{url}\"\n")).await;
+    for event in 0..4 {
+        shop.receive_as(&scope(), &format!("evt_{event}"), "charge.succeeded", b"{").await;
+    }
+    let began = std::time::Instant::now();
+    let mut worker = shop.command(&["work"], Duration::from_mins(1)).spawn().unwrap();
+    // One call may take ten seconds, and each event is a batch of its own.
+    while shop.ended().await.get("dead") != Some(&4) && began.elapsed() < Duration::from_secs(25) {
+        tokio::task::yield_now().await;
+    }
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert_eq!(shop.ended().await.get("dead"), Some(&4));
 }
