@@ -5,7 +5,7 @@
 //! *incomplete*; a story with a side missing must not look whole.
 
 use super::Outcome;
-use super::findings::{Standing, as_id, described, one, standings, told};
+use super::findings::{Standing, as_id, counts, described, one, standings, told};
 use crate::cli::UsageError;
 use crate::config::{ProviderSettings, Settings, Side};
 use crate::findings::Kind;
@@ -51,7 +51,7 @@ pub async fn show(
         tale.of_payment(scope, root, rows).await?;
         for row in rows {
             tale.of_finding(row).await?;
-            count += usize::from(row.life.place.counts());
+            count += usize::from(counts(row));
             writeln!(out, "{}", described(row, zone, now_us))?;
         }
     }
@@ -333,13 +333,9 @@ impl Tale<'_> {
             ("", parked_for) => format!(", waits for {parked_for}"),
             (error, _) => format!(": {error}"),
         };
-        match event.completed_at_us {
-            Some(at_us) => self.step(at_us, Teller::Inbox, format!("{id} {}{attempts}{why}", event.status)),
-            None => {
-                let text = format!("{id} is {}{attempts}{why}", event.status);
-                self.step(event.last_delivery_at_us, Teller::Inbox, text);
-            }
-        }
+        let is = if event.completed_at_us.is_some() { "" } else { "is " };
+        let at_us = event.completed_at_us.unwrap_or(event.last_delivery_at_us);
+        self.step(at_us, Teller::Inbox, format!("{id} {is}{}{attempts}{why}", event.status));
     }
 
     async fn done_to(&mut self, key: &EventKey) -> Result<()> {

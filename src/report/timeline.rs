@@ -128,17 +128,20 @@ pub fn booked(
         rows.iter().filter(|row| !row.corrects.is_empty()).map(|row| (&*row.corrects, &*row.row)).collect();
     let steps = rows.iter().enumerate().map(|(at, row)| {
         let amount = signed(row.amount_minor.saturating_mul(row.kind.sign()), exponent(&row.currency));
-        let mut text = format!("row {}: {} {amount} {}", row.row, row.kind, row.currency.to_uppercase());
-        text.push_str(&format!(" on {}", row.object_id));
-        if !row.corrects.is_empty() {
-            text.push_str(&format!(", undoes row {}", row.corrects));
-        }
-        if !row.event_id.is_empty() {
-            text.push_str(&format!(", for {}", row.event_id));
-        }
-        if !row.why.is_empty() {
-            text.push_str(&format!(" ({})", row.why));
-        }
+        let currency = row.currency.to_uppercase();
+        let part = |before: &str, text: &str, after: &str| match text {
+            "" => String::new(),
+            text => format!("{before}{text}{after}"),
+        };
+        let text = format!(
+            "row {}: {} {amount} {currency} on {}{}{}{}",
+            row.row,
+            row.kind,
+            row.object_id,
+            part(", undoes row ", &row.corrects, ""),
+            part(", for ", &row.event_id, ""),
+            part(" (", &row.why, ")")
+        );
         let mut marks = marks.remove(&at).unwrap_or_default();
         if let (false, Some(by)) = (marks.is_empty(), undone.get(&*row.row)) {
             marks.push(format!("undone by row {by}"));
@@ -169,7 +172,9 @@ fn doubled(
         let Some((first, excess)) = named.split_first() else { continue };
         for row in excess {
             let last = rows.iter().rposition(|booking| booking.row == *row);
-            last.into_iter().for_each(|at| mark(at, first));
+            if let Some(at) = last {
+                mark(at, first);
+            }
         }
     }
     let mut excess: BTreeMap<(EffectKind, &str), i128> = BTreeMap::new();

@@ -10,7 +10,7 @@ use super::Outcome;
 use crate::cli::{FindingsCommand, ListArgs, UsageError};
 use crate::config::Settings;
 use crate::findings::Kind;
-use crate::findings::life::{ActKind, Life, Place, Validity, life};
+use crate::findings::life::{Act, ActKind, Life, Place, Validity, life};
 use crate::provider::stripe::exponent;
 use crate::record::format_instant;
 use crate::report::aging::{Aged, Bucket, aging};
@@ -31,7 +31,7 @@ pub(super) struct Standing {
     pub(super) finding: KeptFinding,
     pub(super) life: Life,
     /// What was done to it, oldest first.
-    pub(super) acts: Vec<crate::findings::life::Act>,
+    pub(super) acts: Vec<Act>,
     /// Whom it was given to, else who looks after its kind; empty where nobody is named.
     pub(super) owner: String,
 }
@@ -134,10 +134,10 @@ async fn list(
     let mut found = standings(&mut connection, settings, found, now_us).await?;
     drop(connection);
     store.close().await;
-    found.retain(|row| match args.status.is_empty() {
-        true => !is_gone(&row.life.place),
-        false => args.status.contains(&row.life.place),
-    });
+    let is_listed = |place: &Place| {
+        if args.status.is_empty() { !is_gone(place) } else { args.status.contains(place) }
+    };
+    found.retain(|row| is_listed(&row.life.place));
     found.retain(|row| args.owner.as_ref().is_none_or(|owner| *owner == row.owner));
     let aged: Vec<Aged<'_>> = found.iter().filter(|row| counts(row)).map(|row| aged(row, now_us)).collect();
     let buckets = aging(&aged)?;
@@ -154,7 +154,7 @@ async fn list(
 }
 
 /// Whether it makes a run end with findings.
-fn counts(row: &Standing) -> bool {
+pub(super) fn counts(row: &Standing) -> bool {
     row.life.place.counts() && row.finding.kind != Kind::TimingDifference.as_str()
 }
 
@@ -332,12 +332,13 @@ pub(super) fn described(row: &Standing, zone: Tz, now_us: i64) -> String {
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| format!("{name:<18}{value}"))
         .collect();
-    lines.extend(row.acts.iter().map(|act| format!("{:<18}{}", instant(act.at_us), told(act, zone))));
+    let act = |act: &Act| format!("{:<18}{}  {}", act.kind.as_str(), instant(act.at_us), told(act, zone));
+    lines.extend(row.acts.iter().map(act));
     lines.iter().map(|line| printable(line) + "\n").collect()
 }
 
 /// An act in one line.
-pub(super) fn told(act: &crate::findings::life::Act, zone: Tz) -> String {
+pub(super) fn told(act: &Act, zone: Tz) -> String {
     let because = if act.reason.is_empty() { String::new() } else { format!(": {}", act.reason) };
     match act.kind {
         ActKind::Cleared => format!("cleared: run {} no longer found it", act.run_id),
