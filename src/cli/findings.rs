@@ -12,7 +12,8 @@ pub enum FindingsCommand {
     /// List findings, oldest first, with their ages
     ///
     /// Without --status: what is there, new, open, reopened and accepted; what is accepted stands apart with its reason
-    /// and end, and does not count. Exit 0 whatever is listed; the last line counts what is open.
+    /// and end, and does not count. Timing differences are listed where their kind is asked for. Exit 0 whatever is listed;
+    /// the last line counts what is open.
     #[command(verbatim_doc_comment)]
     List(ListArgs),
     /// Show what is known of a finding, and what was done to it; `recon show` tells the story of its payment.

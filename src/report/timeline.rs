@@ -253,9 +253,8 @@ pub fn overtaken(events: &[Ended]) -> BTreeMap<String, String> {
 /// The list, ordered by time; of one instant the provider comes first.
 #[must_use]
 pub fn render(mut steps: Vec<Step>, zone: Tz) -> String {
-    steps.sort_by(|one, other| {
-        (one.at_us, one.teller, &one.text).cmp(&(other.at_us, other.teller, &other.text))
-    });
+    // Of one instant and teller, as they were told.
+    steps.sort_by_key(|step| (step.at_us, step.teller));
     steps.dedup();
     let mut text = String::new();
     for step in &steps {

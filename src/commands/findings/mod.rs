@@ -139,11 +139,18 @@ async fn list(
     };
     found.retain(|row| is_listed(&row.life.place));
     found.retain(|row| args.owner.as_ref().is_none_or(|owner| *owner == row.owner));
+    let listed = found.len();
+    // What the cut-off explains clears by itself: it is listed for whoever asks for it.
+    found.retain(|row| args.kind.is_some() || row.finding.kind != Kind::TimingDifference.as_str());
+    let left_out = listed - found.len();
     let aged: Vec<Aged<'_>> = found.iter().filter(|row| counts(row)).map(|row| aged(row, now_us)).collect();
     let buckets = aging(&aged)?;
     let zone = settings.report.time_zone;
-    let text =
-        if args.json { json(&found, &buckets, zone, now_us)? } else { text(&found, &buckets, zone, now_us) };
+    let text = if args.json {
+        json(&found, (&buckets, left_out), zone, now_us)?
+    } else {
+        text(&found, (&buckets, left_out), zone, now_us)
+    };
     out.write_all(text.as_bytes())?;
     let accepted = found.iter().filter(|row| row.life.place == Place::Accepted).count();
     let told = if accepted == 0 { String::new() } else { format!(" accepted={accepted}") };
@@ -178,7 +185,7 @@ pub(super) fn money(finding: &KeptFinding) -> String {
     })
 }
 
-fn text(found: &[Standing], buckets: &[Bucket], zone: Tz, now_us: i64) -> String {
+fn text(found: &[Standing], (buckets, left_out): (&[Bucket], usize), zone: Tz, now_us: i64) -> String {
     let mut lines = Vec::new();
     let (accepted, others): (Vec<_>, Vec<_>) =
         found.iter().partition(|row| row.life.place == Place::Accepted);
@@ -192,6 +199,14 @@ fn text(found: &[Standing], buckets: &[Bucket], zone: Tz, now_us: i64) -> String
             let until = format_instant(acceptance.until_us, zone);
             lines.push(format!("    until {until} by {}: {}", acceptance.by, acceptance.reason));
         }
+    }
+    if left_out > 0 {
+        let are = if left_out == 1 {
+            "1 timing difference is"
+        } else {
+            &format!("{left_out} timing differences are")
+        };
+        lines.push(format!("{are} left out: --kind timing_difference"));
     }
     if !lines.is_empty() {
         lines.push(String::new());
@@ -235,6 +250,8 @@ fn line(row: &Standing, now_us: i64) -> String {
 #[derive(Serialize)]
 struct ListJson<'a> {
     findings: Vec<FindingJson<'a>>,
+    /// Timing differences that are not listed.
+    timing_differences: usize,
     aging: &'a [Bucket],
 }
 
@@ -261,7 +278,12 @@ struct FindingJson<'a> {
     note: &'a str,
 }
 
-fn json(found: &[Standing], buckets: &[Bucket], zone: Tz, now_us: i64) -> Result<String> {
+fn json(
+    found: &[Standing],
+    (buckets, left_out): (&[Bucket], usize),
+    zone: Tz,
+    now_us: i64,
+) -> Result<String> {
     let rows = found.iter().map(|row| {
         let finding = &row.finding;
         let in_force = row.life.acceptance.as_ref().filter(|_| row.life.place == Place::Accepted);
@@ -287,7 +309,7 @@ fn json(found: &[Standing], buckets: &[Bucket], zone: Tz, now_us: i64) -> Result
             note: &finding.note,
         }
     });
-    let list = ListJson { findings: rows.collect(), aging: buckets };
+    let list = ListJson { findings: rows.collect(), timing_differences: left_out, aging: buckets };
     Ok(serde_json::to_string(&list).context("write the list as JSON")? + "\n")
 }
 

@@ -46,7 +46,7 @@ async fn a_doubled_payment_is_told_from_its_charge_to_its_closing() {
     assert!(times.is_sorted_by(|one, other| one[..19] <= other[..19]), "{}", ended.stdout);
     for (teller, part) in [
         ("provider", format!("charge {object} created")),
-        ("provider", format!("paid +")),
+        ("provider", "paid +".to_owned()),
         ("provider", "event evt_".to_owned()),
         ("inbox", " received".to_owned()),
         ("effects", format!("row {kept}: credit +")),

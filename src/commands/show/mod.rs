@@ -4,21 +4,22 @@
 //! what was doubled or swapped. The one thing to get right: a side that cannot be read is said so, loudly, and the answer is
 //! *incomplete*; a story with a side missing must not look whole.
 
+mod received;
+
 use super::Outcome;
 use super::findings::{Standing, as_id, counts, described, one, standings, told};
 use crate::cli::UsageError;
 use crate::config::{ProviderSettings, Settings, Side};
 use crate::findings::Kind;
 use crate::findings::life::ActKind;
-use crate::gather::{Dialect, Inbox, LocalBooks, ProviderSide};
+use crate::gather::{Dialect, LocalBooks, ProviderSide};
 use crate::provider::stripe::{self, Reading, exponent};
 use crate::record::{
-    EffectKind, EventKey, Fact, LocalEffect, LocalState, ProviderEffect, ProviderEvent, SECOND_US, Scope,
-    Window, format_instant,
+    EffectKind, Fact, LocalEffect, LocalState, ProviderEffect, ProviderEvent, SECOND_US, Scope, Window,
 };
 use crate::report::sums::signed;
-use crate::report::timeline::{Booking, Ended, Step, Teller, booked, deed, overtaken, printable, render};
-use crate::store::{self, Access, Store, ledger, life as kept, operating};
+use crate::report::timeline::{Booking, Step, Teller, booked, deed, printable, render};
+use crate::store::{self, Access, Store, ledger, life as kept};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -234,123 +235,6 @@ impl Tale<'_> {
             self.step(event.created_us, Teller::Provider, text);
         }
         Ok(found)
-    }
-
-    async fn inbox(
-        &mut self,
-        scope: &Scope,
-        ids: &BTreeSet<String>,
-        events: &BTreeMap<String, ProviderEvent>,
-    ) -> Result<()> {
-        let received = match &self.settings.inbox {
-            Side::Absent => return Ok(()),
-            Side::Store => self.own_inbox(scope, ids, events).await?,
-            Side::Database(_) => self.team_inbox(scope, ids).await?,
-        };
-        for event in events.values().filter(|event| event.wanted && !received.contains(&event.event_id)) {
-            let told = format!("event {} ", event.event_id);
-            let own = self.steps.iter_mut().filter(|step| step.teller == Teller::Provider);
-            for step in own.filter(|step| step.text.starts_with(&told)) {
-                step.marks.push("never received".to_owned());
-            }
-        }
-        Ok(())
-    }
-
-    async fn team_inbox(&mut self, scope: &Scope, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
-        let mut received = BTreeSet::new();
-        let Some(inbox) = Inbox::open(self.settings).await? else { return Ok(received) };
-        let mut rows = Vec::new();
-        let mut keep = |fact: Fact| {
-            if let Fact::InboxEvent(row) = fact {
-                rows.push(row);
-            }
-            Ok(())
-        };
-        inbox.events_of(scope, ids, &mut keep).await?;
-        for row in rows {
-            let text =
-                format!("{} {} received, marked {}", row.event_id, row.event_type, row.status.as_str());
-            self.step(row.received_at_us, Teller::Inbox, text);
-            received.insert(row.event_id);
-        }
-        Ok(received)
-    }
-
-    async fn own_inbox(
-        &mut self,
-        scope: &Scope,
-        ids: &BTreeSet<String>,
-        events: &BTreeMap<String, ProviderEvent>,
-    ) -> Result<BTreeSet<String>> {
-        let mut received = BTreeSet::new();
-        let mut ended = Vec::new();
-        for id in ids.iter().filter(|id| store::batch::is_storable(id)) {
-            let filed = operating::by_id(self.store, id).await?;
-            for event in filed.into_iter().filter(|event| event.key.scope == *scope) {
-                received.insert(id.clone());
-                if let (Some(at_us), "applied", Some(said)) =
-                    (event.completed_at_us, &*event.status, events.get(id))
-                {
-                    ended.push(Ended {
-                        event_id: id.clone(),
-                        event_type: event.event_type.clone(),
-                        created_us: said.created_us,
-                        applied_at_us: at_us,
-                    });
-                }
-                self.filed(&event);
-                self.done_to(&event.key).await?;
-            }
-        }
-        let marks = overtaken(&ended);
-        for step in self.steps.iter_mut().filter(|step| step.teller == Teller::Inbox) {
-            let (id, end) = step.text.split_once(' ').unwrap_or_default();
-            if let (Some(mark), true) = (marks.get(id), end.starts_with("applied")) {
-                step.marks.push(mark.clone());
-            }
-        }
-        Ok(received)
-    }
-
-    fn filed(&mut self, event: &operating::Filed) {
-        let zone = self.settings.report.time_zone;
-        let id = &event.key.event_id;
-        let again = match event.deliveries {
-            ..=1 => String::new(),
-            count => {
-                format!(", {count} deliveries, the last {}", format_instant(event.last_delivery_at_us, zone))
-            }
-        };
-        self.step(event.received_at_us, Teller::Inbox, format!("{id} {} received{again}", event.event_type));
-        let attempts = match event.attempts {
-            0 => String::new(),
-            1 => " after 1 attempt".to_owned(),
-            count => format!(" after {count} attempts"),
-        };
-        let why = match (&*event.last_error, &*event.parked_for) {
-            ("", "") => String::new(),
-            ("", parked_for) => format!(", waits for {parked_for}"),
-            (error, _) => format!(": {error}"),
-        };
-        let is = if event.completed_at_us.is_some() { "" } else { "is " };
-        let at_us = event.completed_at_us.unwrap_or(event.last_delivery_at_us);
-        self.step(at_us, Teller::Inbox, format!("{id} {is}{}{attempts}{why}", event.status));
-    }
-
-    async fn done_to(&mut self, key: &EventKey) -> Result<()> {
-        let bodies = operating::conflicts(self.store, key).await?;
-        if bodies > 0 {
-            let at_us = self.steps.last().map_or(0, |step| step.at_us);
-            let mut step = Step::new(at_us, Teller::Inbox, format!("{} came with other bytes", key.event_id));
-            step.marks.push(format!("{bodies} other bodies under this id"));
-            self.steps.push(step);
-        }
-        for act in operating::actions(self.store, key).await? {
-            let text = format!("{} of {} by {}: {}", act.action, key.event_id, act.actor, act.reason);
-            self.step(act.at_us, Teller::Person, text);
-        }
-        Ok(())
     }
 
     /// Rows and statuses of the payment in the local books, asked for just now.
