@@ -105,8 +105,10 @@ pub(super) async fn close(
         let is_confirmed = finding.cleared_us.is_some();
         if !is_confirmed && !args.unconfirmed {
             let last = format_instant(finding.last_seen_us, zone);
-            let message =
-                format!("{} is not gone: a run saw it {last}, and none since has not", finding.finding_id);
+            let message = format!(
+                "{} is not gone: a run saw it at {last}, and no later one has found it gone",
+                finding.finding_id
+            );
             let hint = "run `recon` over it first; or close it on your own word with --unconfirmed";
             return Err(UsageError::new(message, hint).into());
         }
