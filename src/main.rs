@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
+use recon::clock::now_us;
 use recon::commands::{self, Outcome};
 use recon::config::{self, Settings, Unusable};
 use recon::provider::hint_of;
@@ -98,6 +99,14 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Demo(args) => {
             let is_exact = commands::demo::demo(&args).await?;
             Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
+        }
+        Command::Findings(command) => {
+            let settings = config::load_without_keys(config)?;
+            commands::findings::findings(&settings, &command, now_us(), &mut std::io::stdout()).await
+        }
+        Command::Show(args) => {
+            let settings = config::load_without_keys(config)?;
+            commands::show::show(&settings, &args.finding, now_us(), &mut std::io::stdout()).await
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Arguments as typed, for clap.
 
+use super::findings::{FindingsCommand, ShowArgs};
 use super::operating::{InboxCommand, OutboxCommand, ReplayArgs};
 use crate::config::{Locale, parse_duration, parse_size};
 use clap::{Args, Parser, Subcommand};
@@ -190,6 +191,23 @@ pub enum Command {
     /// Print the manual page.
     #[command(after_help = "Example:\n  recon man > /usr/local/share/man/man1/recon.1")]
     Man,
+    /// Look after findings: list them by age, give them to somebody, live with them until a day, close them
+    ///
+    /// A finding keeps its id from run to run: new, open, cleared once a run over it no longer finds it, reopened when it is
+    /// back. What persons decide is kept with who and why, and never changed.
+    #[command(
+        subcommand,
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon findings list --older-than 7d --owner finance\n  recon findings assign 9203273f --to ana\n  recon findings accept 9203273f --until 2024-06-30 --reason \"refund agreed, ticket 42\"\n  recon findings close 9203273f --reason \"booked by hand\""
+    )]
+    Findings(FindingsCommand),
+    /// Tell the whole story of a finding's payment, in time
+    ///
+    /// What the provider's records say, what was received and applied, what was booked, what runs and persons did, in one
+    /// list; what was booked twice or in the wrong order is marked `!!`. Asks the local side, never the provider; writes
+    /// nothing. No body is printed.
+    #[command(verbatim_doc_comment, after_help = "Examples:\n  recon show 9203273f\n  recon show ch_3PB")]
+    Show(ShowArgs),
 }
 
 /// Arguments of `recon apply`.

@@ -3,11 +3,13 @@
 //! The help texts here are the manual; `recon man` prints them as a page.
 
 mod args;
+mod findings;
 mod operating;
 mod request;
 mod window;
 
 pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
+pub use findings::{AcceptArgs, AssignArgs, CloseArgs, FindingsCommand, ListArgs, ShowArgs};
 pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs};
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};

@@ -4,6 +4,7 @@
 pub mod apply;
 pub mod completions;
 pub mod demo;
+pub mod findings;
 pub mod inbox;
 pub mod init;
 pub mod man;
@@ -12,6 +13,7 @@ pub mod prune;
 pub mod replay;
 pub mod run;
 pub mod serve;
+pub mod show;
 pub mod status;
 pub mod work;
 

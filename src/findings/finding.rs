@@ -165,8 +165,10 @@ pub enum Standing {
     New,
     /// Seen before and not cleared since.
     Open,
-    /// Cleared once and back.
+    /// Cleared or closed once, and back.
     Reopened,
+    /// A person lives with it for now: not counted.
+    Accepted,
 }
 
 impl fmt::Display for Standing {
@@ -175,6 +177,7 @@ impl fmt::Display for Standing {
             Self::New => "new",
             Self::Open => "open",
             Self::Reopened => "reopened",
+            Self::Accepted => "accepted",
         })
     }
 }

@@ -3,6 +3,7 @@
 //! Start at `judge.rs`: it is the order in which the rules are asked. `group.rs` is what they see.
 
 pub mod doc;
+pub mod life;
 mod doubt;
 mod finding;
 mod group;

@@ -7,6 +7,7 @@
 use super::Exponent;
 use super::cell::{Cell, Column, Holds, Style};
 use super::sheet::{Sheet, join_ids};
+use crate::findings::life::{Acceptance, Validity};
 use crate::findings::{Finding, Standing};
 use crate::record::{Status, format_instant};
 use anyhow::Result;
@@ -48,10 +49,20 @@ pub struct Row<'a> {
     pub first_seen_us: i64,
     /// Whole days since then.
     pub age_days: u64,
-    /// New, open or reopened.
+    /// New, open, reopened or accepted.
     pub standing: Standing,
-    /// Who looks after its kind; empty where nobody is named.
+    /// Whom it was given to, else who looks after its kind; empty where nobody is named.
     pub owner: &'a str,
+    /// Who accepted it until when and why, also where that no longer holds.
+    pub acceptance: Option<&'a Acceptance>,
+}
+
+impl Row<'_> {
+    /// Whether a person lives with it for now, so that it does not count.
+    #[must_use]
+    pub fn is_accepted(&self) -> bool {
+        self.standing == Standing::Accepted
+    }
 }
 
 /// The file's bytes and row count; rows in report order whatever order they come in.
@@ -99,14 +110,24 @@ fn push(sheet: &mut Sheet, row: &Row<'_>, style: Style, zone: Tz, exponent: Expo
         Cell::Text(&row.standing.to_string()),
         Cell::Text(row.owner),
         Cell::Text(finding.action.as_str()),
-        Cell::Text(&note(finding)),
+        Cell::Text(&note(row, zone)),
     ])
 }
 
-fn note(finding: &Finding) -> String {
-    if finding.found_currency.is_empty() {
-        return finding.note.clone();
+fn note(row: &Row<'_>, zone: Tz) -> String {
+    let finding = row.finding;
+    let mut parts = Vec::new();
+    if !finding.found_currency.is_empty() {
+        parts.push(format!("found_minor is in {}.", finding.found_currency));
     }
-    let text = format!("found_minor is in {}. {}", finding.found_currency, finding.note);
-    text.trim_end().to_owned()
+    if let Some(Acceptance { by, reason, until_us, validity }) = row.acceptance {
+        let until = format_instant(*until_us, zone);
+        parts.push(match validity {
+            Validity::InForce => format!("accepted by {by} until {until}: {reason}."),
+            Validity::Ended => format!("the acceptance by {by} ended {until}."),
+            Validity::Changed => format!("changed since {by} accepted it, so it counts again."),
+        });
+    }
+    parts.push(finding.note.clone());
+    parts.join(" ").trim_end().to_owned()
 }

@@ -11,10 +11,12 @@ use chrono_tz::Tz;
 pub struct LastLine<'a> {
     /// How it ended.
     pub outcome: Outcome,
-    /// Findings without timing differences.
+    /// Findings without timing differences and accepted ones.
     pub findings: usize,
     /// Findings that the cut-off explains.
     pub timing_differences: usize,
+    /// Findings that persons have accepted; told where there are any.
+    pub accepted: usize,
     /// Corrections planned.
     pub corrections: usize,
     /// Window and zone, where they were resolved.
@@ -28,9 +30,11 @@ impl std::fmt::Display for LastLine<'_> {
         let window = self.window.map_or_else(String::new, |(window, zone)| {
             format!("{}..{}", format_instant(window.from_us, zone), format_instant(window.until_us, zone))
         });
+        let accepted =
+            if self.accepted == 0 { String::new() } else { format!(" accepted={}", self.accepted) };
         write!(
             f,
-            "outcome={} findings={} timing_differences={} corrections={} window={window} report={}",
+            "outcome={} findings={} timing_differences={} corrections={} window={window}{accepted} report={}",
             self.outcome.as_str(),
             self.findings,
             self.timing_differences,

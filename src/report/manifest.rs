@@ -51,6 +51,7 @@ struct FileJson<'a> {
 struct Totals {
     findings: usize,
     timing_differences: usize,
+    accepted: usize,
     corrections: usize,
     findings_by_kind: BTreeMap<&'static str, usize>,
     counted: BTreeMap<String, u64>,
@@ -105,14 +106,15 @@ fn file_json(file: &Rendered) -> FileJson<'_> {
 
 fn totals(input: &ReportInput<'_>) -> Totals {
     let mut findings_by_kind = BTreeMap::new();
-    for row in input.findings {
+    for row in input.findings.iter().filter(|row| !row.is_accepted()) {
         *findings_by_kind.entry(row.finding.kind.as_str()).or_insert(0) += 1;
     }
     let timing_differences =
         findings_by_kind.get(Kind::TimingDifference.as_str()).copied().unwrap_or_default();
     Totals {
-        findings: input.findings.len() - timing_differences,
+        findings: findings_by_kind.values().sum::<usize>() - timing_differences,
         timing_differences,
+        accepted: input.findings.iter().filter(|row| row.is_accepted()).count(),
         corrections: input.corrections.len(),
         findings_by_kind,
         counted: input.counted.clone(),

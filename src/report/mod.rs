@@ -14,9 +14,14 @@ pub mod inbox_health;
 pub mod manifest;
 pub mod write;
 pub mod last_line;
+pub mod sums;
+pub mod aging;
 pub mod summary;
 pub mod next_steps;
+pub mod timeline;
 mod summary_text;
+#[cfg(test)]
+mod timeline_tests;
 
 use crate::config::Basis;
 use crate::correction::Correction;

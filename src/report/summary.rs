@@ -3,13 +3,16 @@
 //! The one thing to get right: sums never cross currencies, and within one currency what should be
 //! added and what should be taken away are shown apart, because they would hide each other.
 
+pub use super::sums::MoneySum;
+
 use super::last_line::LastLine;
 use super::next_steps::next_steps;
+use super::sums::{Sums, shares, signed};
 use super::tie_out::{TieOutRow, is_tied_out};
 use super::{Exponent, ReportInput, findings_csv, summary_text};
 use crate::findings::{Action, Kind, Standing};
 use crate::gather::CoverageStatus;
-use crate::record::{Scope, decimal_from_minor, format_instant};
+use crate::record::{Scope, format_instant};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -48,10 +51,12 @@ pub struct Summary {
     pub seen: Vec<Seen>,
     /// Ranges that were not seen.
     pub not_seen: Vec<NotSeen>,
-    /// Findings without timing differences.
+    /// Findings without timing differences and accepted ones.
     pub findings: usize,
     /// Findings that the cut-off explains.
     pub timing_differences: usize,
+    /// What persons live with until a day: not counted above, nor in `kinds` and `largest`.
+    pub accepted: Vec<AcceptedLine>,
     /// One entry for each kind that was found.
     pub kinds: Vec<KindSum>,
     /// New, open, reopened.
@@ -125,25 +130,6 @@ pub struct NotSeen {
     pub until: String,
 }
 
-/// Differences of one currency, both directions apart.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MoneySum {
-    /// Lower-case ISO code.
-    pub currency: String,
-    /// Sum of the positive ones, minor units.
-    pub plus_minor: i64,
-    /// Sum of the negative ones, minor units.
-    pub minus_minor: i64,
-    /// Both together, minor units.
-    pub net_minor: i64,
-    /// The positive ones as decimal text.
-    pub plus: String,
-    /// The negative ones as decimal text.
-    pub minus: String,
-    /// Both together as decimal text, with its sign.
-    pub net: String,
-}
-
 /// One kind's count and money.
 #[derive(Clone, Debug, Serialize)]
 pub struct KindSum {
@@ -179,6 +165,27 @@ pub struct Large {
     pub difference: String,
 }
 
+/// A finding that somebody has accepted.
+#[derive(Clone, Debug, Serialize)]
+pub struct AcceptedLine {
+    /// Finding.
+    pub finding_id: String,
+    /// Kind.
+    pub kind: &'static str,
+    /// Object.
+    pub object_id: String,
+    /// Currency, empty where there is no money.
+    pub currency: String,
+    /// Provider minus local as decimal text, empty where there is no money.
+    pub difference: String,
+    /// Who accepted it.
+    pub by: String,
+    /// When that ends, RFC 3339.
+    pub until: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// A line of the tie-out that nothing explains.
 #[derive(Clone, Debug, Serialize)]
 pub struct Unexplained {
@@ -200,8 +207,11 @@ impl Summary {
     /// # Errors
     /// When a sum leaves 64 bits; names what was added up.
     pub fn of(input: &ReportInput<'_>, commands: &Commands<'_>) -> Result<Self> {
-        let (timing, found): (Vec<_>, Vec<_>) =
-            input.findings.iter().partition(|row| row.finding.kind == Kind::TimingDifference);
+        let (timing, found): (Vec<_>, Vec<_>) = input
+            .findings
+            .iter()
+            .filter(|row| !row.is_accepted())
+            .partition(|row| row.finding.kind == Kind::TimingDifference);
         let mut standing = BTreeMap::new();
         for row in input.findings {
             *standing.entry(Standing::to_string(&row.standing)).or_insert(0) += 1;
@@ -210,6 +220,7 @@ impl Summary {
             outcome: input.outcome,
             findings: found.len(),
             timing_differences: timing.len(),
+            accepted: input.findings.iter().filter(|row| row.is_accepted()).count(),
             corrections: input.corrections.len(),
             window: Some((input.window, input.zone)),
             report: commands.dir,
@@ -225,6 +236,7 @@ impl Summary {
             not_seen: not_seen(input),
             findings: found.len(),
             timing_differences: timing.len(),
+            accepted: accepted(input),
             kinds: kinds(input)?,
             standing,
             oldest_days: input.findings.iter().map(|row| row.age_days).max().unwrap_or(0),
@@ -299,38 +311,11 @@ fn not_seen(input: &ReportInput<'_>) -> Vec<NotSeen> {
     entries.collect()
 }
 
-/// Sums by (currency, decimals), positive and negative amounts apart.
-#[derive(Default)]
-struct Sums(BTreeMap<(String, u32), (i128, i128)>);
-
-impl Sums {
-    fn add(&mut self, currency: &str, exponent: u32, minor: i64) {
-        let (plus, minus) = self.0.entry((currency.to_owned(), exponent)).or_default();
-        if minor >= 0 { *plus += i128::from(minor) } else { *minus += i128::from(minor) }
-    }
-
-    fn finish(self, what: &str) -> Result<Vec<MoneySum>> {
-        let entries = self.0.into_iter().filter(|(_, sums)| *sums != (0, 0));
-        let money = entries.map(|((currency, exponent), (plus, minus))| {
-            let minor = |sum: i128| {
-                i64::try_from(sum)
-                    .with_context(|| format!("add up {what} in {currency}: {sum} leaves 64 bits"))
-            };
-            let (plus_minor, minus_minor, net_minor) = (minor(plus)?, minor(minus)?, minor(plus + minus)?);
-            let plus = format!("+{}", decimal_from_minor(plus_minor, exponent));
-            let minus = decimal_from_minor(minus_minor, exponent);
-            let net = signed(net_minor, exponent);
-            Ok(MoneySum { currency, plus_minor, minus_minor, net_minor, plus, minus, net })
-        });
-        money.collect()
-    }
-}
-
 fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
     let mut kinds = Vec::new();
     for kind in Kind::ALL {
         let (mut count, mut sums, mut overcharged) = (0, Sums::default(), Sums::default());
-        for row in input.findings.iter().filter(|row| row.finding.kind == kind) {
+        for row in input.findings.iter().filter(|row| row.finding.kind == kind && !row.is_accepted()) {
             count += 1;
             let finding = row.finding;
             if let (Kind::DuplicateCharge, Some(once), Some(paid)) =
@@ -339,14 +324,8 @@ fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
                 let exponent = (input.exponent)(&finding.scope.provider, &finding.currency);
                 overcharged.add(&finding.currency, exponent, paid.saturating_sub(once));
             }
-            let booked =
-                finding.found_minor.filter(|_| !finding.found_currency.is_empty()).map(|minor| -minor);
-            for (currency, minor) in
-                [(&finding.currency, finding.difference_minor()), (&finding.found_currency, booked)]
-            {
-                if let Some(minor) = minor {
-                    sums.add(currency, (input.exponent)(&finding.scope.provider, currency), minor);
-                }
+            for (currency, minor) in shares(finding) {
+                sums.add(currency, (input.exponent)(&finding.scope.provider, currency), minor);
             }
         }
         if count > 0 {
@@ -355,6 +334,25 @@ fn kinds(input: &ReportInput<'_>) -> Result<Vec<KindSum>> {
         }
     }
     Ok(kinds)
+}
+
+fn accepted(input: &ReportInput<'_>) -> Vec<AcceptedLine> {
+    let rows = input.findings.iter().filter(|row| row.is_accepted());
+    let lines = rows.filter_map(|row| {
+        let (finding, acceptance) = (row.finding, row.acceptance?);
+        let exponent = (input.exponent)(&finding.scope.provider, &finding.currency);
+        Some(AcceptedLine {
+            finding_id: finding.id(),
+            kind: finding.kind.as_str(),
+            object_id: finding.object_id.clone(),
+            currency: finding.currency.clone(),
+            difference: finding.difference_minor().map_or_else(String::new, |minor| signed(minor, exponent)),
+            by: acceptance.by.clone(),
+            until: format_instant(acceptance.until_us, input.zone),
+            reason: acceptance.reason.clone(),
+        })
+    });
+    lines.collect()
 }
 
 fn correction_money(input: &ReportInput<'_>) -> Result<Vec<MoneySum>> {
@@ -411,10 +409,4 @@ fn unexplained(rows: &[TieOutRow], exponent: Exponent<'_>) -> Vec<Unexplained> {
         unexplained: signed(row.unexplained_minor, exponent(&row.scope.provider, &row.currency)),
     });
     entries.collect()
-}
-
-/// Decimal text that always has its sign.
-fn signed(minor: i64, exponent: u32) -> String {
-    let text = decimal_from_minor(minor, exponent);
-    if minor > 0 { format!("+{text}") } else { text }
 }

@@ -29,6 +29,7 @@ pub(super) fn render(summary: &Summary, is_coloured: bool) -> String {
     page.head(summary);
     page.seen(summary);
     page.findings(summary);
+    page.accepted(summary);
     page.counted(summary);
     page.tie_out(summary);
     page.next(summary);
@@ -160,6 +161,19 @@ impl Page {
                 large.kind, large.severity, large.object_id, large.scope
             ));
         }
+    }
+
+    fn accepted(&mut self, summary: &Summary) {
+        if summary.accepted.is_empty() {
+            return;
+        }
+        self.section("Accepted, not counted");
+        let lines = summary.accepted.iter().map(|line| {
+            let money = format!("{} {}", line.difference, line.currency.to_uppercase());
+            let (kind, object, by) = (line.kind, &line.object_id, &line.by);
+            format!("  {kind:<20} {object}  {}  until {} by {by}: {}", money.trim(), line.until, line.reason)
+        });
+        self.list(&lines.collect::<Vec<_>>(), "findings.csv");
     }
 
     /// What was compared is told with what was seen; this is what looked wrong and is no finding.

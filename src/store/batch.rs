@@ -10,7 +10,7 @@ use sqlx::AssertSqlSafe;
 use std::borrow::Cow;
 
 /// Rows per statement. Single-row inserts are many times slower; more than this gains little, and
-/// the parameters of the widest statement (19 a row) stay far under the limits: 32,766 on SQLite
+/// the parameters of the widest statement (27 a row) stay far under the limits: 32,766 on SQLite
 /// (<https://sqlite.org/limits.html>), 65,535 on PostgreSQL (a 16-bit count in its protocol).
 pub const CHUNK_ROWS: usize = 100;
 

@@ -49,13 +49,19 @@ pub async fn outcomes(
     Ok(outcomes)
 }
 
-/// Appends outcomes to the chain. The connection must hold the write lock.
+/// Appends outcomes to the chain, and who (`actor`) carried them out. The connection must hold the write lock.
 ///
 /// # Errors
 /// When the store refuses the write: an outcome that is there already is a mistake of the caller.
-pub async fn append(connection: &mut AnyConnection, rows: &[Outcome<'_>], applied_at_us: i64) -> Result<()> {
+pub async fn append(
+    connection: &mut AnyConnection,
+    rows: &[Outcome<'_>],
+    applied_at_us: i64,
+    actor: &str,
+) -> Result<()> {
     const LAST: &str = include_str!("../../queries/store/correction_last.sql");
     const INSERT: &str = include_str!("../../queries/store/correction_insert.sql");
+    const ACTOR: &str = include_str!("../../queries/store/correction_actor_insert.sql");
     if rows.is_empty() {
         return Ok(());
     }
@@ -65,6 +71,7 @@ pub async fn append(connection: &mut AnyConnection, rows: &[Outcome<'_>], applie
         Some(row) => (row.try_get::<i64, _>("sequence")?, row.try_get::<String, _>("hash")?),
         None => (0, String::new()),
     };
+    let first = sequence + 1;
     for chunk in rows.chunks(CHUNK_ROWS) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), INSERT, chunk.len()));
         for row in chunk {
@@ -77,6 +84,8 @@ pub async fn append(connection: &mut AnyConnection, rows: &[Outcome<'_>], applie
         }
         query.fetch_all(&mut *connection).await.context("append to the history of corrections")?;
     }
+    let query = sqlx::query(ACTOR).bind(first).bind(sequence).bind(actor.to_owned());
+    query.fetch_optional(&mut *connection).await.context("keep who carried corrections out")?;
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, AnyPool, Row, SqlSafeStr};
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn all(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 7] = [
+    const FILES: [(i64, &str, &str); 8] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
@@ -18,6 +18,7 @@ fn all(database: Database) -> Vec<Migration> {
         (5, "invoice part", include_str!("../../migrations/0005_invoice_part.sql")),
         (6, "receive", include_str!("../../migrations/0006_receive.sql")),
         (7, "operating", include_str!("../../migrations/0007_operating.sql")),
+        (8, "finding life", include_str!("../../migrations/0008_finding_life.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =

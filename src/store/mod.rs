@@ -12,6 +12,7 @@ pub mod history;
 pub mod inbox;
 pub mod lease;
 pub mod ledger;
+pub mod life;
 pub mod notification;
 pub mod operating;
 pub mod outbox;

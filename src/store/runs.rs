@@ -3,11 +3,12 @@
 
 use super::Store;
 use super::history::{self, Judged, Seen};
+use crate::findings::life::{Place, amounts, life};
 use crate::findings::{Finding, Kind};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result, bail, ensure};
 use sqlx::any::AnyRow;
-use sqlx::{AnyPool, Row};
+use sqlx::{AnyConnection, AnyPool, Row};
 use std::collections::BTreeMap;
 
 /// How a run ended.
@@ -121,15 +122,33 @@ pub async fn finish(store: &Store, end: &End<'_>) -> Result<BTreeMap<String, See
             query.bind(until_us).bind(end.run_id).fetch_optional(&mut *tx).await.with_context(context)?;
         }
     }
-    // As on the last line of the run: what the cut-off explains is no finding to act on.
-    let is_counted = |finding: &&Finding| finding.kind != Kind::TimingDifference;
-    let findings = i64::try_from(end.findings.iter().filter(is_counted).count())?;
+    let findings = i64::try_from(counted(&mut tx, end, &seen).await?)?;
     let query = sqlx::query(FINISH).bind(end.finished_at_us).bind(end.outcome.as_str()).bind(findings);
     let query = query.bind(end.error).bind(end.run_id);
     let row = query.fetch_optional(&mut *tx).await.with_context(context)?;
     ensure!(row.is_some(), "the run {} never began", end.run_id);
     tx.commit().await.with_context(context)?;
     Ok(seen)
+}
+
+/// As on the last line of the run: what the cut-off explains, or a person has accepted, is no finding to act on.
+async fn counted(
+    connection: &mut AnyConnection,
+    end: &End<'_>,
+    seen: &BTreeMap<String, Seen>,
+) -> Result<usize> {
+    let ids: Vec<String> = seen.keys().cloned().collect();
+    let acts = super::life::acts(connection, &ids).await?;
+    let is_counted = |finding: &&Finding| {
+        let id = finding.id();
+        let acts = acts.get(&id).map_or(&[][..], Vec::as_slice);
+        let is_accepted = seen.get(&id).is_some_and(|seen| {
+            let life = life(seen.standing.into(), seen.opening, &amounts(finding), acts, end.seen_at_us);
+            life.place == Place::Accepted
+        });
+        finding.kind != Kind::TimingDifference && !is_accepted
+    };
+    Ok(end.findings.iter().filter(is_counted).count())
 }
 
 /// Records that a run could not do its work: *incomplete*, with `error` (one line, without secrets). A run

@@ -49,3 +49,8 @@ fn postgres_works_through_its_inbox() {
 fn postgres_changes_no_report() {
     again_on_postgres(&["determinism::", "breaks::"]);
 }
+
+#[test]
+fn postgres_keeps_the_lives_of_findings() {
+    again_on_postgres(&["life::"]);
+}

@@ -20,6 +20,7 @@ mod docs;
 mod fuzz;
 mod invoices;
 mod kill;
+mod life;
 mod local_side;
 mod oracle;
 mod paging;

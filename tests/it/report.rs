@@ -253,6 +253,7 @@ fn the_last_line_of_a_run_that_never_started() {
         outcome: Outcome::Locked,
         findings: 0,
         timing_differences: 0,
+        accepted: 0,
         corrections: 0,
         window: None,
         report: "",
@@ -267,4 +268,6 @@ fn the_last_line_of_a_run_that_never_started() {
         "outcome=clean findings=0 timing_differences=0 corrections=0 \
          window=2024-05-01T00:00:00-03:00..2024-06-01T00:00:00-03:00 report=out/r1"
     );
+    let line = LastLine { accepted: 3, ..line }.to_string();
+    assert!(line.ends_with("T00:00:00-03:00 accepted=3 report=out/r1"), "{line}");
 }

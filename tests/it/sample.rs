@@ -239,6 +239,7 @@ impl Sample {
             age_days: if index == 1 { 11 } else { 0 },
             standing: if index == 1 { Standing::Open } else { Standing::New },
             owner: if index == 1 { "finance" } else { "" },
+            acceptance: None,
         };
         let rows: Vec<Row<'_>> = self.findings.iter().enumerate().map(row).collect();
         use_it(&ReportInput {

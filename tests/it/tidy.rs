@@ -257,8 +257,15 @@ fn nothing_writes_to_a_provider_and_only_the_client_speaks_http() {
 
 #[test]
 fn entries_are_only_ever_added() {
-    const INSERT_ONLY: [&str; 5] =
-        ["ledger_entry", "applied_event", "correction", "inbox_action", "outbox_action"];
+    const INSERT_ONLY: [&str; 7] = [
+        "ledger_entry",
+        "applied_event",
+        "correction",
+        "inbox_action",
+        "outbox_action",
+        "finding_action",
+        "correction_actor",
+    ];
     let mut wrong = Vec::new();
     for (name, text) in files("queries", "sql") {
         let statement: String =

@@ -238,7 +238,7 @@ async fn record(
             });
         }
     }
-    chain::append(tx, &rows, work.now_us).await
+    chain::append(tx, &rows, work.now_us, &crate::commands::inbox::actor()).await
 }
 
 /// The provider's word on every payment whose status a batch sets. A status that only follows from a

@@ -16,8 +16,13 @@ use sqlx::AnyConnection;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Plans, and keeps the plan, so that a plan that comes back from review can be compared with it. A finding
-/// whose corrections were all carried out before and undone since is left to a person, and says so.
-pub(super) async fn planned(job: &Job<'_>, findings: &mut [Finding]) -> Result<Vec<Correction>> {
+/// whose corrections were all carried out before and undone since is left to a person, and says so; of `accepted` ones,
+/// which somebody lives with, nothing is planned.
+pub(super) async fn planned(
+    job: &Job<'_>,
+    findings: &mut [Finding],
+    accepted: &BTreeSet<String>,
+) -> Result<Vec<Correction>> {
     let named: BTreeSet<&str> = findings
         .iter()
         .filter(|finding| finding.kind == Kind::DuplicateEffect)
@@ -31,6 +36,7 @@ pub(super) async fn planned(job: &Job<'_>, findings: &mut [Finding]) -> Result<V
         entry_amounts: &entry_amounts,
     };
     let mut corrections = plan(findings, context);
+    corrections.retain(|row| !accepted.contains(&row.finding_id));
     if job.settings.local.side == Side::Store {
         let undone = undone(&mut tx, &corrections).await?;
         leave_out(&mut corrections, findings, &undone);

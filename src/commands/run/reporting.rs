@@ -9,7 +9,8 @@ use super::{Finished, Job, Outcome};
 use crate::clock;
 use crate::commands::program;
 use crate::config::Side;
-use crate::findings::{Finding, Kind};
+use crate::findings::life::{Life, Place, amounts, life};
+use crate::findings::{Finding, Kind, Standing};
 use crate::gather::{Coverage, CoverageStatus};
 use crate::provider::stripe;
 use crate::record::{SECOND_US, Scope};
@@ -47,9 +48,9 @@ pub(super) async fn report_and_save(
     }
     let tie_out = judged.tie_out.rows()?;
     let seen = look_up(job, &judged.findings).await?;
-    let corrections = planned(job, &mut judged.findings).await?;
-    let outcome = outcome(&judged.findings, &gathered.coverage, &tie_out);
+    let corrections = planned(job, &mut judged.findings, &accepted(&seen)).await?;
     let rows = rows(job, &judged.findings, &seen);
+    let outcome = outcome(&rows, &gathered.coverage, &tie_out);
     let counted = counted(&judged);
     let health = health(job).await?;
     let exponent = |_: &str, currency: &str| stripe::exponent(currency);
@@ -88,9 +89,10 @@ pub(super) async fn report_and_save(
     Ok(Finished { outcome, dir: Some(dir) })
 }
 
-fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
+fn outcome(rows: &[Row<'_>], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
     let is_complete = coverage.iter().all(|row| row.status != CoverageStatus::Gap);
-    let count = findings.iter().filter(|finding| finding.kind != Kind::TimingDifference).count();
+    let is_counted = |row: &&Row<'_>| row.finding.kind != Kind::TimingDifference && !row.is_accepted();
+    let count = rows.iter().filter(is_counted).count();
     Outcome::judge(count, is_complete, is_tied_out(tie_out))
 }
 
@@ -108,27 +110,62 @@ fn why_incomplete(coverage: &[Coverage], tie_out: &[TieOutRow]) -> String {
     }
 }
 
-async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Seen>> {
-    let mut connection = job.store.pool().acquire().await.context("read the history of findings")?;
-    history::look_up(&mut connection, &job.run_id, job.request.now_us, findings).await
+/// What is known of a finding before this run is recorded.
+struct Known {
+    first_seen_us: i64,
+    life: Life,
 }
 
-fn rows<'a>(job: &'a Job<'_>, findings: &'a [Finding], seen: &BTreeMap<String, Seen>) -> Vec<Row<'a>> {
+async fn look_up(job: &Job<'_>, findings: &[Finding]) -> Result<BTreeMap<String, Known>> {
+    let now_us = job.request.now_us;
+    let mut connection = job.store.pool().acquire().await.context("read the history of findings")?;
+    let seen = history::look_up(&mut connection, &job.run_id, now_us, findings).await?;
+    let ids: Vec<String> = seen.keys().cloned().collect();
+    let acts = crate::store::life::acts(&mut connection, &ids).await?;
+    let known = findings.iter().filter_map(|finding| {
+        let id = finding.id();
+        let Seen { first_seen_us, standing, opening } = *seen.get(&id)?;
+        let acts = acts.get(&id).map_or(&[][..], Vec::as_slice);
+        let life = life(standing.into(), opening, &amounts(finding), acts, now_us);
+        Some((id, Known { first_seen_us, life }))
+    });
+    Ok(known.collect())
+}
+
+fn accepted(known: &BTreeMap<String, Known>) -> BTreeSet<String> {
+    let accepted = known.iter().filter(|(_, known)| known.life.place == Place::Accepted);
+    accepted.map(|(id, _)| id.clone()).collect()
+}
+
+fn rows<'a>(job: &'a Job<'_>, findings: &'a [Finding], known: &'a BTreeMap<String, Known>) -> Vec<Row<'a>> {
     let now_us = job.request.now_us;
     findings
         .iter()
         .map(|finding| {
-            let known = seen.get(&finding.id());
+            let known = known.get(&finding.id());
+            let life = known.map(|known| &known.life);
             let first_seen_us = known.map_or(now_us, |known| known.first_seen_us);
+            let by_kind = || job.settings.owners.get(&finding.kind).map_or("", String::as_str);
             Row {
                 finding,
                 first_seen_us,
                 age_days: u64::try_from((now_us - first_seen_us) / DAY_US).unwrap_or(0),
-                standing: known.map_or(crate::findings::Standing::New, |known| known.standing),
-                owner: job.settings.owners.get(&finding.kind).map_or("", String::as_str),
+                standing: life.map_or(Standing::New, |life| standing(life.place)),
+                owner: life.and_then(|life| life.owner.as_deref()).unwrap_or_else(by_kind),
+                acceptance: life.and_then(|life| life.acceptance.as_ref()),
             }
         })
         .collect()
+}
+
+/// What this run sees is there, whatever was said of it while the run was under way.
+const fn standing(place: Place) -> Standing {
+    match place {
+        Place::New => Standing::New,
+        Place::Reopened => Standing::Reopened,
+        Place::Accepted => Standing::Accepted,
+        Place::Open | Place::Cleared | Place::Closed => Standing::Open,
+    }
 }
 
 async fn health(job: &Job<'_>) -> Result<Vec<InboxHealth>> {
