@@ -99,6 +99,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let is_exact = commands::demo::demo(&args).await?;
             Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
         }
+        Command::Compare(args) => {
+            commands::compare::compare(&cli::CompareRequest::new(*args)?, &mut std::io::stdout().lock())
+        }
     }
 }
 
@@ -109,6 +112,7 @@ const fn asks_no_configuration(command: &Command) -> Option<&'static str> {
         Command::Completions { .. } => Some("completions"),
         Command::Man => Some("man"),
         Command::Demo(_) => Some("demo"),
+        Command::Compare(_) => Some("compare"),
         _ => None,
     }
 }

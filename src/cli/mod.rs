@@ -6,8 +6,10 @@ mod args;
 mod operating;
 mod request;
 mod window;
+mod comparing;
 
 pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
+pub use comparing::{CompareArgs, CompareRequest, CurrencyFrom, SideRequest};
 pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs};
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};

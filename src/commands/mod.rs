@@ -14,6 +14,7 @@ pub mod run;
 pub mod serve;
 pub mod status;
 pub mod work;
+pub mod compare;
 
 pub use crate::report::Outcome;
 

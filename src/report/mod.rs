@@ -16,6 +16,8 @@ pub mod write;
 pub mod last_line;
 pub mod summary;
 pub mod next_steps;
+pub mod differences_csv;
+pub mod pair_summary;
 mod summary_text;
 
 use crate::config::Basis;

@@ -10,6 +10,7 @@ mod breaks;
 mod cases;
 mod chaos;
 mod cli;
+mod comparing;
 mod config;
 mod demo;
 mod demo_reading;
