@@ -303,6 +303,6 @@ impl Feed {
     /// Appends the record to the partition that its key's hash names.
     #[inline]
     fn scatter(&mut self, leg: LegKind) -> Result<()> {
-        self.scattered.put(leg as usize, &self.record, self.key_len)
+        self.scattered.append(leg as usize, &self.record, self.key_len)
     }
 }

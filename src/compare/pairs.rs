@@ -160,7 +160,7 @@ impl PairFeed {
         }
         self.record.clear();
         let key_len = put_row(&mut self.record, row);
-        self.scattered.put(0, &self.record, key_len)
+        self.scattered.append(0, &self.record, key_len)
     }
 
     /// Hands out what it took.

@@ -49,7 +49,7 @@ impl Scatter {
 
     /// Appends the record to the partition of a leg that the hash of its first `key_len` bytes names.
     #[inline]
-    pub(super) fn put(&mut self, leg: usize, record: &[u8], key_len: usize) -> Result<()> {
+    pub(super) fn append(&mut self, leg: usize, record: &[u8], key_len: usize) -> Result<()> {
         let hash = (self.hash)(&record[..key_len]);
         let place = leg * self.plan.partitions + self.plan.partition_of(hash);
         let block_bytes = self.plan.block_bytes;

@@ -80,13 +80,14 @@ impl<'a> Visitor<'a> for Wanted<'_, 'a> {
     }
 }
 
+/// A text without its quotes and escapes; NUL, which CSV cannot hold either, is refused.
 fn text(value: &RawValue) -> Option<Cow<'_, str>> {
     let inside = value.get().strip_prefix('"')?.strip_suffix('"')?;
-    if inside.contains('\\') {
-        serde_json::from_str(value.get()).ok().map(Cow::Owned)
-    } else {
-        Some(Cow::Borrowed(inside))
+    if !inside.contains('\\') {
+        return Some(Cow::Borrowed(inside));
     }
+    let text: String = serde_json::from_str(value.get()).ok()?;
+    (!text.contains('\0')).then_some(Cow::Owned(text))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::ROW_BYTES_MAX;
 use super::layout::{self, CsvLayout, Layout};
 use super::open::Watch;
 use super::side::FileSettings;
-use super::unpack::{self, Reader};
+use super::unpack::{self, Reader, WrongEncoding};
 use crate::config::Unusable;
 use anyhow::{Result, bail};
 use memchr::{memchr_iter, memrchr, memrchr2};
@@ -313,17 +313,15 @@ pub(super) fn not_text(name: &str, line: u64) -> Unusable {
 fn told(error: std::io::Error, path: &Path, line: u64) -> anyhow::Error {
     use std::io::ErrorKind;
     let shown = path.display();
+    if error.get_ref().is_some_and(|cause| cause.is::<WrongEncoding>()) {
+        let message = format!("{shown}: after line {line}: {error}");
+        return Unusable::new(message, "name the encoding that it has").into();
+    }
     match error.kind() {
         ErrorKind::UnexpectedEof => {
-            anyhow::anyhow!(
-                "{shown}: the packed data ends before its end, after line {line}: the file is cut off"
-            )
+            anyhow::anyhow!("{shown}: the packed data ends too early, after line {line}: the file is cut off")
         }
-        ErrorKind::InvalidInput => {
-            Unusable::new(format!("{shown}: after line {line}: {error}"), "name the encoding that it has")
-                .into()
-        }
-        ErrorKind::InvalidData => {
+        ErrorKind::InvalidData | ErrorKind::InvalidInput => {
             anyhow::anyhow!("{shown}: the packed data is damaged after line {line}: {error}")
         }
         _ => anyhow::Error::new(error).context(format!("read {shown}, after line {line}")),

@@ -104,6 +104,11 @@ fn damaged(error: &FrameDecoderError) -> Error {
     Error::new(ErrorKind::InvalidData, format!("the zstd data is damaged or cut off ({error})"))
 }
 
+/// The text is not in the encoding that was named.
+#[derive(Debug, thiserror::Error)]
+#[error("there are bytes that are no text in {0}")]
+pub(super) struct WrongEncoding(&'static str);
+
 /// Text of another encoding as UTF-8; bytes that are no text in it are an error.
 struct Decoded<R> {
     source: R,
@@ -128,8 +133,7 @@ impl<R: BufRead> Decoded<R> {
         self.source.consume(read);
         self.is_ended = is_last && result == DecoderResult::InputEmpty;
         if matches!(result, DecoderResult::Malformed(..)) {
-            let message = format!("there are bytes that are no text in {}", self.label);
-            return Err(Error::new(ErrorKind::InvalidInput, message));
+            return Err(Error::other(WrongEncoding(self.label)));
         }
         Ok(())
     }

@@ -264,7 +264,7 @@ fn arguments_that_mean_nothing_are_told() {
             "`amount` is one column",
         ),
         (
-            vec!["--key", "id", "--amount", "a", "--currency", "c", "--right", "key=a,b"],
+            vec!["--key", "id", "--amount", "a", "--currency", "c", "--right", "key=x,y"],
             "more columns on one side",
         ),
         (
