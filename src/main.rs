@@ -136,6 +136,7 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
     let settle_delay = settings.settle_delay(&request.providers);
     // The run resolves the window again once it knows the watermark; a mistyped one ends here.
     cli::resolve_window(&request.window, settings.report.time_zone, request.now_us, settle_delay, None)?;
+    let _files = recon::gather::prepare(settings).await?;
     tokio::spawn(async move {
         asked_to_end().await;
         tracing::warn!("stopping; the next run goes on from here (again to stop at once)");

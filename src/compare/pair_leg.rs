@@ -46,7 +46,10 @@ impl PairSink {
 /// Rows of one side that wait for a partner of the other.
 #[derive(Debug, Default)]
 struct Waiting {
-    rows: Stack,
+    /// The last row, if any; nearly always the only one.
+    last: Vec<u8>,
+    /// The rows below it.
+    below: Stack,
     is_left: bool,
     count: u64,
     /// The row taken last.
@@ -54,19 +57,30 @@ struct Waiting {
 }
 
 impl Waiting {
+    #[inline]
     fn push(&mut self, is_left: bool, row: &[u8], sink: &PairSink) -> Result<()> {
         self.is_left = is_left;
+        if self.count > 0 {
+            self.below.push(&self.last, &sink.spill)?;
+        }
         self.count += 1;
-        self.rows.push(row, &sink.spill)
+        self.last.clear();
+        self.last.extend_from_slice(row);
+        Ok(())
     }
 
     /// Takes the row on top into `taken`; false where none waits.
+    #[inline]
     fn take(&mut self, sink: &PairSink) -> Result<bool> {
         if self.count == 0 {
             return Ok(false);
         }
         self.count -= 1;
-        self.rows.pop(&mut self.taken, &sink.spill)
+        std::mem::swap(&mut self.last, &mut self.taken);
+        if self.count > 0 {
+            self.below.pop(&mut self.last, &sink.spill)?;
+        }
+        Ok(true)
     }
 
     /// Pairs the row with one that waits on the other side, or lets it wait.

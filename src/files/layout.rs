@@ -50,7 +50,7 @@ pub(super) fn of_csv(
     name: &str,
 ) -> Result<(CsvLayout, usize, u64), Unusable> {
     let tried = settings.delimiter.as_ref().map_or(&Delimiter::TRIED[..], std::slice::from_ref);
-    let mut best: Option<(usize, CsvLayout)> = None;
+    let mut best: Option<(usize, (CsvLayout, usize, u64))> = None;
     let mut fault = None;
     for delimiter in tried {
         let mut fields = Fields::new(text, 1, delimiter.byte(), is_cut);
@@ -66,16 +66,18 @@ pub(super) fn of_csv(
         let layout =
             CsvLayout { delimiter: delimiter.byte(), wanted: wanted(&header, &settings.columns), header };
         let known = layout.wanted.iter().filter(|number| **number != UNWANTED).count();
-        if known == settings.columns.len() {
+        if known == settings.columns.len() && known > 0 {
             return Ok((layout, fields.read(), fields.line()));
         }
         let rank = known * 10_000 + layout.header.len();
         if best.as_ref().is_none_or(|(best, _)| *best < rank) {
-            best = Some((rank, layout));
+            best = Some((rank, (layout, fields.read(), fields.line())));
         }
     }
     match (best, fault) {
-        (Some((_, layout)), _) => Err(missing(&layout, settings, name)),
+        // Nothing is wanted: the header itself is asked for.
+        (Some((_, found)), _) if settings.columns.is_empty() => Ok(found),
+        (Some((_, (layout, ..))), _) => Err(missing(&layout, settings, name)),
         (None, Some(fault)) => Err(Unusable::new(format!("{name}:{}: {}", fault.line, fault.message), "")),
         (None, None) => Err(empty(name)),
     }

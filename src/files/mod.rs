@@ -18,7 +18,7 @@ pub use money::{Currencies, EXPONENT_MAX, MoneyFault, MoneyReader, Numbers, Unit
 pub use open::expand;
 pub use parallel::{RowFault, read_in_parallel};
 pub use side::{Delimiter, Encoding, FileSettings};
-pub use source::{FileNote, Row, Source};
+pub use source::{FileNote, Row, Source, header_of};
 
 /// Bytes that one row may have; a longer one is a quote that nobody closed, or no table at all.
 pub const ROW_BYTES_MAX: usize = 1 << 20;

@@ -89,31 +89,41 @@ pub struct MoneyReader<'a> {
     currencies: &'a Currencies,
     units: Option<Units>,
     numbers: Numbers,
-    /// The code read last, as spelled, and its number.
-    last: (String, u16),
+    /// Codes of up to four bytes as spelled so far, and their numbers: there are few, and each row asks.
+    met: Vec<(u32, u16)>,
+}
+
+/// A short code as a number; `None` for what is longer or empty.
+#[inline]
+fn packed(text: &str) -> Option<u32> {
+    match *text.as_bytes() {
+        [a, b, c] => Some(u32::from_le_bytes([a, b, c, 0])),
+        [a, b, c, d] => Some(u32::from_le_bytes([a, b, c, d])),
+        _ => None,
+    }
 }
 
 impl<'a> MoneyReader<'a> {
     /// A reader; without `units` a whole number of a currency with decimals is refused.
     #[must_use]
     pub const fn new(currencies: &'a Currencies, units: Option<Units>, numbers: Numbers) -> Self {
-        Self { currencies, units, numbers, last: (String::new(), 0) }
+        Self { currencies, units, numbers, met: Vec::new() }
     }
 
     /// The number of a currency.
     ///
     /// # Errors
     /// When the code is not known.
+    #[inline]
     pub fn currency(&mut self, text: &str) -> Result<u16, MoneyFault> {
-        if !text.is_empty() && self.last.0 == text {
-            return Ok(self.last.1);
+        let short = packed(text);
+        if let Some((_, number)) = self.met.iter().find(|(code, _)| Some(*code) == short) {
+            return Ok(*number);
         }
         let code = text.trim_matches([' ', '\t']);
-        let Some(number) = self.currencies.number(code) else {
-            return Err(unknown_currency(code));
-        };
-        text.clone_into(&mut self.last.0);
-        self.last.1 = number;
+        let number = self.currencies.number(code).ok_or_else(|| unknown_currency(code))?;
+        // A NUL, which no text has, keeps codes of three and of four bytes apart.
+        self.met.extend(short.map(|code| (code, number)));
         Ok(number)
     }
 

@@ -256,6 +256,31 @@ impl OpenFile {
     }
 }
 
+/// The columns that the beginning of a file shows: its header, or the names in its first object.
+///
+/// # Errors
+/// When it cannot be read or has none.
+pub fn header_of(path: &Path, settings: &FileSettings) -> Result<Vec<String>> {
+    let name = path.display().to_string();
+    let mut buffer = Vec::new();
+    let mut file = OpenFile::new(0, path, settings)?;
+    let block = file.block(0, path, settings, &mut buffer)?;
+    match file.layout.as_deref() {
+        Some(Layout::Csv(layout)) => Ok(layout.header.clone()),
+        Some(Layout::JsonLines) => {
+            let start = block.map_or(0, |block| block.start);
+            let text = String::from_utf8_lossy(&buffer[start..]);
+            let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let object: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(first).map_err(|_| {
+                    Unusable::new(format!("{name}:1: no JSON object"), "one object a line is needed")
+                })?;
+            Ok(object.into_iter().map(|(name, _)| name).collect())
+        }
+        None => bail!(layout::empty(&name)),
+    }
+}
+
 fn is_json(bytes: &[u8]) -> bool {
     content(bytes).first() == Some(&b'{')
 }
@@ -313,7 +338,9 @@ pub(super) fn not_text(name: &str, line: u64) -> Unusable {
 fn told(error: std::io::Error, path: &Path, line: u64) -> anyhow::Error {
     use std::io::ErrorKind;
     let shown = path.display();
-    if error.get_ref().is_some_and(|cause| cause.is::<WrongEncoding>()) {
+    if let Some(cause) = error.get_ref()
+        && cause.is::<WrongEncoding>()
+    {
         let message = format!("{shown}: after line {line}: {error}");
         return Unusable::new(message, "name the encoding that it has").into();
     }

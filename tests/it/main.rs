@@ -18,6 +18,7 @@ mod demo_recovery;
 mod demo_world;
 mod determinism;
 mod docs;
+mod file_sides;
 mod fuzz;
 mod invoices;
 mod kill;

@@ -1,6 +1,8 @@
 //! The file of differences: quoting, formulas, spreadsheets, counts; and what is printed.
 
 use super::{Table, rows};
+use recon::report::differences_csv::COLUMNS;
+use std::path::Path;
 
 fn names() -> Table {
     let left = "id,amount,currency,state\n\
@@ -127,4 +129,43 @@ fn only_the_first_differences_are_printed_and_the_rest_is_counted() {
     let said = table.compare(&[]);
     assert_eq!(said.stdout.lines().filter(|line| line.starts_with("missing_on_right    k")).count(), 20);
     assert!(said.stdout.contains("… 30 more: --out FILE writes all of them"), "{}", said.stdout);
+}
+
+/// The code block that follows a line of the page.
+fn block<'p>(page: &'p str, before: &str) -> &'p str {
+    let start = page.find(&format!("\n{before}\n```\n")).unwrap_or_else(|| panic!("no block after {before}"));
+    let body = &page[start + before.len() + "\n\n```\n".len()..];
+    &body[..body.find("```\n").unwrap()]
+}
+
+/// `RECON_BLESS=1` writes what the program says into the page.
+#[test]
+fn the_page_shows_what_the_program_says() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/compare.md");
+    let page = std::fs::read_to_string(&path).unwrap();
+    let table = Table::new();
+    table.write("provider.csv", block(&page, "`provider.csv`:"));
+    table.write("books.csv", block(&page, "`books.csv`:"));
+    let command = page.lines().find_map(|line| line.strip_prefix("recon compare ")).unwrap();
+    let said = table.raw(&command.split(' ').collect::<Vec<_>>());
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    let shown = block(&page, "It prints:");
+    if std::env::var_os("RECON_BLESS").is_some() {
+        let renewed = page.replace(
+            &format!("It prints:\n```\n{shown}```"),
+            &format!("It prints:\n```\n{}```", said.stdout),
+        );
+        std::fs::write(&path, renewed).unwrap();
+    } else {
+        assert_eq!(shown, said.stdout, "docs/compare.md is out of date; RECON_BLESS=1 renews it");
+    }
+    let listed: Vec<Vec<&str>> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `"))
+        .map(|line| line.split('|').map(|cell| cell.trim().trim_end_matches('`')).take(2).collect())
+        .filter(|cells: &Vec<&str>| ["id", "text", "minor units", "count"].contains(&cells[1]))
+        .collect();
+    let columns: Vec<Vec<&str>> =
+        COLUMNS.iter().map(|column| vec![column.name, column.holds.as_str()]).collect();
+    assert_eq!(listed, columns);
 }
