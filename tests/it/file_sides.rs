@@ -140,7 +140,7 @@ async fn stage_with_files() -> (Stage, Vec<Vec<String>>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn files_give_the_findings_of_the_tables_that_they_were_dumped_from() {
     let (stage, expected) = stage_with_files().await;
-    let ended = stage.run(&["--offline"]);
+    let ended = stage.run(&[]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let found = findings(&stage);
     assert!(expected.len() > 40, "{}", expected.len());
@@ -171,10 +171,12 @@ async fn what_cannot_be_read_ends_the_run_before_anything_is_said() {
     refused(&[&format!("ledger-2.csv:{line}: the row has 2 fields")]);
     with(&ledger.replacen("object_id", "object", 1));
     refused(&["ledger-2.csv:1", "no column `object_id`"]);
+    with(&ledger);
     std::fs::remove_file(folder.join("states.csv")).unwrap();
     refused(&["there is no file", "dump/states.csv"]);
     with("");
     refused(&["ledger-2.csv is empty"]);
+    with(&ledger);
     stage.configure("[local.files]\nledger", "[local.files]\nLedger");
     refused(&["[local.files] Ledger is no name of a table"]);
     stage.configure("url = \"files\"\n[local.files]", "url = \"store\"\n[local.files]");
