@@ -31,7 +31,7 @@ fn main() -> Result<()> {
 
 /// A step of a generator that visits every number below `count` once: an odd stride with no factor in common.
 fn shuffled(count: u64, at: u64) -> u64 {
-    let mut stride = 2_654_435_761 % count | 1;
+    let mut stride = (2_654_435_761 % count) | 1;
     while gcd(stride, count) != 1 {
         stride += 2;
     }

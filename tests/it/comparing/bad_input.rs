@@ -160,8 +160,8 @@ fn a_row_of_a_hundred_megabytes_ends_it_without_being_held() {
 
 #[test]
 fn the_first_error_in_the_order_of_rows_is_told_at_every_run() {
-    let rows =
-        |from: u64| (from..from + 60_000).map(|number| format!("ch_{number},1.00,usd\n")).collect::<String>();
+    let row = |number: u64| format!("ch_{number},1.00,usd\n");
+    let rows = |from: u64| (from..from + 60_000).map(row).collect::<Vec<_>>().concat();
     let bad = "bad,x,usd\n";
     let table = Table::of(
         GOOD,

@@ -27,11 +27,9 @@ fn write(table: &Table, name: &str, side: &[(String, Value)]) -> Written {
     let mut lines = BTreeMap::new();
     for (line, (key, value)) in (2..).zip(side) {
         let (currency, minor, status) = value;
-        text.push_str(&format!(
-            "\"{}\",{currency},{status},{}\n",
-            key.replace('"', "\"\""),
-            decimal(*minor, currency)
-        ));
+        text += &["\"", &key.replace('"', "\"\""), "\",", currency, ",", status, ","].concat();
+        text += &decimal(*minor, currency);
+        text.push('\n');
         lines.insert(line, (key.clone(), value.clone()));
     }
     table.write(name, text);
@@ -77,7 +75,9 @@ fn sides(seed: u64) -> [Vec<(String, Value)>; 2] {
             }
         }
     }
-    sides.iter_mut().for_each(|side| random.shuffle(side));
+    for side in &mut sides {
+        random.shuffle(side);
+    }
     sides
 }
 
@@ -153,8 +153,8 @@ fn judge(row: &BTreeMap<String, String>, left: Option<&Value>, right: Option<&Va
         }
         ("amount_differs", Some(left), Some(right)) => left.0 == right.0 && left.1 != right.1,
         ("currency_differs", Some(left), Some(right)) => left.0 != right.0,
-        ("missing_on_right" | "duplicate_on_left", Some(_), None) => true,
-        ("missing_on_left" | "duplicate_on_right", None, Some(_)) => true,
+        ("missing_on_right" | "duplicate_on_left", Some(_), None)
+        | ("missing_on_left" | "duplicate_on_right", None, Some(_)) => true,
         _ => false,
     };
     assert!(fits, "{row:?}");
@@ -258,7 +258,9 @@ fn threads_memory_and_the_order_of_rows_change_nothing() {
     }
     let mut random = Random::new(5);
     for _ in 0..5 {
-        sides.iter_mut().for_each(|side| random.shuffle(side));
+        for side in &mut sides {
+            random.shuffle(side);
+        }
         assert_eq!(compare(&table, &sides, &[]).1, expected);
     }
 }
@@ -287,7 +289,7 @@ fn a_thousand_double_credits_are_found_exactly() {
         }
     }
     random.shuffle(&mut text);
-    text.iter().for_each(|row| left.push_str(row));
+    left += &text.concat();
     let mut extra: Vec<String> = text
         .iter()
         .filter(|row| doubled.binary_search(&0).is_ok() || is_of(row, &doubled))
@@ -298,7 +300,7 @@ fn a_thousand_double_credits_are_found_exactly() {
     assert_eq!(extra.len(), 1_000);
     text.extend(extra);
     random.shuffle(&mut text);
-    text.iter().for_each(|row| right.push_str(row));
+    right += &text.concat();
     table.write("left.csv", left);
     table.write("right.csv", right);
     let said = table.compare(&["--out", "out.csv"]);

@@ -124,7 +124,7 @@ outcome=findings findings=3 left_rows=4 right_rows=5 matched=2 report=
 
 #[test]
 fn only_the_first_differences_are_printed_and_the_rest_is_counted() {
-    let rows: String = (0..50).map(|number| format!("k{number:02},1.00,usd\n")).collect();
+    let rows = (0..50).map(|number| format!("k{number:02},1.00,usd\n")).collect::<Vec<_>>().concat();
     let table = Table::of(&format!("id,amount,currency\n{rows}"), "id,amount,currency\n");
     let said = table.compare(&[]);
     assert_eq!(said.stdout.lines().filter(|line| line.starts_with("missing_on_right    k")).count(), 20);
