@@ -11,6 +11,7 @@ pub mod config;
 pub mod correction;
 pub mod store;
 pub mod provider;
+pub mod files;
 pub mod gather;
 pub mod compare;
 pub mod report;

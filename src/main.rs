@@ -108,6 +108,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let settings = config::load_without_keys(config)?;
             commands::show::show(&settings, &args.finding, now_us(), &mut std::io::stdout()).await
         }
+        Command::Compare(args) => {
+            commands::compare::compare(&cli::CompareRequest::new(*args)?, &mut std::io::stdout().lock())
+        }
     }
 }
 
@@ -118,6 +121,7 @@ const fn asks_no_configuration(command: &Command) -> Option<&'static str> {
         Command::Completions { .. } => Some("completions"),
         Command::Man => Some("man"),
         Command::Demo(_) => Some("demo"),
+        Command::Compare(_) => Some("compare"),
         _ => None,
     }
 }
@@ -141,6 +145,7 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
     let settle_delay = settings.settle_delay(&request.providers);
     // The run resolves the window again once it knows the watermark; a mistyped one ends here.
     cli::resolve_window(&request.window, settings.report.time_zone, request.now_us, settle_delay, None)?;
+    let _files = recon::gather::prepare(settings).await?;
     tokio::spawn(async move {
         asked_to_end().await;
         tracing::warn!("stopping; the next run goes on from here (again to stop at once)");

@@ -39,6 +39,24 @@ Environment:
   NO_COLOR           no colours
 ";
 
+const COMPARE_HELP: &str = "\
+Examples:
+  recon compare provider.csv books.csv --key charge_id --amount amount --currency currency
+  recon compare 'stripe/*.csv.gz' books.jsonl --key id --amount amount --currency currency \\
+        --left units=minor --right key=charge,amount=gross --out differences.csv
+  recon compare a.csv b.csv --key order,line --amount total --currency-is brl --numbers comma
+
+Names for --left and --right:
+  key, amount, currency, currency-is, status, units, numbers, delimiter, encoding: as the option of
+  that name, for one side only. A comma in a column's name is written \\,
+
+Exit codes:
+  0   both sides have the same rows
+  1   differences
+  2   not compared: a file changed or ends early, or something failed
+  78  arguments or files that cannot be used as they are; nothing was written
+";
+
 /// Reconciles what a payment provider says, what was received and what was booked
 ///
 /// Without a subcommand it runs: it reads the provider's lists, the inbox of received events and the
@@ -208,6 +226,13 @@ pub enum Command {
     /// nothing. No body is printed.
     #[command(verbatim_doc_comment, after_help = "Examples:\n  recon show 9203273f\n  recon show ch_3PB")]
     Show(ShowArgs),
+    /// Compare two files row by row, with no configuration: who lacks, doubles or changes which row
+    ///
+    /// CSV or JSON Lines, plain, gzip or zstd; each side may be a glob. A key may repeat: equal rows are paired first, and
+    /// every row that is left over is named with its file and line. Both sides' totals are shown per currency with what
+    /// explains their difference. Nothing is guessed and no row is ever left out: what cannot be read ends it.
+    #[command(verbatim_doc_comment, after_help = COMPARE_HELP)]
+    Compare(Box<super::CompareArgs>),
 }
 
 /// Arguments of `recon apply`.

@@ -16,6 +16,7 @@ pub mod serve;
 pub mod show;
 pub mod status;
 pub mod work;
+pub mod compare;
 
 pub use crate::report::Outcome;
 

@@ -35,6 +35,23 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(text);
 }
 
+/// Appends a signed number so that byte order is the order of numbers: a byte with sign and length, then the
+/// significant bytes, highest first.
+#[inline]
+pub(super) fn put_ordered(out: &mut Vec<u8>, value: i64) {
+    let magnitude = if value < 0 { !value } else { value };
+    let skipped = magnitude.leading_zeros() / 8;
+    let len = low_byte(u64::from(8 - skipped));
+    out.push(if value < 0 { 0x7f - len } else { 0x80 + len });
+    out.extend_from_slice(&value.to_be_bytes()[skipped as usize..]);
+}
+
+/// Bytes that follow the first byte of an ordered number.
+#[inline]
+pub(super) const fn ordered_len(first: u8) -> usize {
+    (if first < 0x80 { 0x7f - first } else { first - 0x80 }) as usize
+}
+
 /// Reads what the `put_` functions wrote.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
@@ -91,6 +108,17 @@ impl<'a> Cursor<'a> {
     pub(super) fn signed(&mut self) -> Result<i64> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+
+    /// A number that [`put_ordered`] wrote.
+    #[inline]
+    pub(super) fn ordered(&mut self) -> Result<i64> {
+        let first = self.byte()?;
+        let mut value: i64 = if first < 0x80 { -1 } else { 0 };
+        for _ in 0..ordered_len(first) {
+            value = value << 8 | i64::from(self.byte()?);
+        }
+        Ok(value)
     }
 
     /// A text with its length.
@@ -150,6 +178,22 @@ mod tests {
             assert_eq!(cursor.signed().unwrap(), value);
             assert_eq!(cursor.text().unwrap(), b"tail");
             assert!(cursor.is_empty());
+        }
+    }
+
+    #[test]
+    fn ordered_numbers_sort_as_bytes_and_come_back() {
+        let mut numbers = vec![0, 1, -1, 127, 128, -128, -129, 255, 256, -256, -257, i64::MAX, i64::MIN];
+        numbers.extend((0..62).flat_map(|bits| [1_i64 << bits, -(1_i64 << bits), (1_i64 << bits) - 1]));
+        numbers.sort_unstable();
+        let mut before: Vec<u8> = Vec::new();
+        for value in numbers {
+            let mut out = Vec::new();
+            put_ordered(&mut out, value);
+            assert!(before <= out, "{value}");
+            assert_eq!(out.len(), 1 + ordered_len(out[0]));
+            assert_eq!(Cursor::new(&out).ordered().unwrap(), value);
+            before = out;
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct EventLeg {
 }
 
 impl Leg for EventLeg {
+    type Sink = Sink;
+
     fn row(&mut self, key: Key<'_>, rest: &[u8], sink: &mut Sink) -> Result<()> {
         let mut cursor = Cursor::new(rest);
         let (tag, flags) = (cursor.byte()?, cursor.byte()?);

@@ -5,16 +5,13 @@
 
 use super::compact::{put_signed, put_text, put_varint};
 use super::leg::LegKind;
-use super::spill::{Block, Spill};
+use super::scatter::{Scatter, Stored};
 use super::totals::{Counts, ScopeSums};
 use super::{Shared, event_leg, root_leg};
 use crate::record::{EffectKind, InboxStatus, Scope, Status, Window};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Most bytes that the length in front of a record takes.
-const LENGTH_BYTES_MAX: usize = 10;
 
 /// Number of a scope, good for every feed of one comparer that has been told of the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,19 +39,10 @@ pub struct EffectRow<'a> {
 /// What a closed feed leaves behind.
 #[derive(Debug)]
 pub(super) struct Part {
-    pub(super) spill: Arc<Spill>,
     /// By leg and partition.
-    pub(super) slots: Vec<Slot>,
+    pub(super) stored: Stored,
     pub(super) sums: Vec<(u32, ScopeSums)>,
     pub(super) counts: Counts,
-}
-
-/// One partition's share of a part.
-#[derive(Debug, Default)]
-pub(super) struct Slot {
-    pub(super) blocks: Vec<Block>,
-    pub(super) bytes: usize,
-    pub(super) rows: usize,
 }
 
 /// One scope as a feed knows it.
@@ -69,9 +57,7 @@ struct KnownScope {
 #[derive(Debug)]
 pub struct Feed {
     shared: Arc<Shared>,
-    spill: Arc<Spill>,
-    slots: Vec<Slot>,
-    buffers: Vec<Vec<u8>>,
+    scattered: Scatter,
     scopes: Vec<Option<KnownScope>>,
     ids: BTreeMap<Scope, ScopeId>,
     last_scope: Option<(Scope, ScopeId)>,
@@ -83,13 +69,10 @@ pub struct Feed {
 
 impl Feed {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self> {
-        let spill = Arc::new(Spill::create(&shared.folder)?);
-        let places = LegKind::ALL.len() * shared.plan.partitions;
+        let scattered = Scatter::new(&shared.folder, shared.plan, shared.hash, LegKind::ALL.len())?;
         Ok(Self {
             shared,
-            spill,
-            slots: (0..places).map(|_| Slot::default()).collect(),
-            buffers: vec![Vec::new(); places],
+            scattered,
             scopes: Vec::new(),
             ids: BTreeMap::new(),
             last_scope: None,
@@ -265,12 +248,9 @@ impl Feed {
     ///
     /// # Errors
     /// When a spill file cannot be written.
-    pub fn close(mut self) -> Result<()> {
-        for place in 0..self.buffers.len() {
-            self.flush(place)?;
-        }
+    pub fn close(self) -> Result<()> {
         let sums = (0..).zip(self.scopes).filter_map(|(number, known)| Some((number, known?.sums))).collect();
-        self.shared.take(Part { spill: self.spill, slots: self.slots, sums, counts: self.counts });
+        self.shared.take(Part { stored: self.scattered.close()?, sums, counts: self.counts });
         Ok(())
     }
 
@@ -323,31 +303,6 @@ impl Feed {
     /// Appends the record to the partition that its key's hash names.
     #[inline]
     fn scatter(&mut self, leg: LegKind) -> Result<()> {
-        let hash = (self.shared.hash)(&self.record[..self.key_len]);
-        let place = leg as usize * self.shared.plan.partitions + self.shared.plan.partition_of(hash);
-        let block_bytes = self.shared.plan.block_bytes;
-        if self.buffers[place].len() + self.record.len() + LENGTH_BYTES_MAX > block_bytes {
-            self.flush(place)?;
-        }
-        let buffer = &mut self.buffers[place];
-        if buffer.capacity() == 0 {
-            buffer.reserve_exact(block_bytes);
-        }
-        put_varint(buffer, self.record.len() as u64);
-        buffer.extend_from_slice(&self.record);
-        self.slots[place].rows += 1;
-        Ok(())
-    }
-
-    fn flush(&mut self, place: usize) -> Result<()> {
-        let buffer = &mut self.buffers[place];
-        if buffer.is_empty() {
-            return Ok(());
-        }
-        let slot = &mut self.slots[place];
-        slot.blocks.push(self.spill.append(buffer)?);
-        slot.bytes += buffer.len();
-        buffer.clear();
-        Ok(())
+        self.scattered.append(leg as usize, &self.record, self.key_len)
     }
 }

@@ -11,6 +11,8 @@ pub(super) struct IntentLeg {
 }
 
 impl Leg for IntentLeg {
+    type Sink = Sink;
+
     fn row(&mut self, key: Key<'_>, rest: &[u8], sink: &mut Sink) -> Result<()> {
         self.credits += 1;
         if self.credits == 1 {

@@ -34,10 +34,12 @@ pub(super) struct Key<'a> {
 
 /// Judges groups of one key, record by record.
 pub(super) trait Leg: Default {
+    /// What takes the verdicts.
+    type Sink;
     /// Takes the next record of the group; records come in byte order.
-    fn row(&mut self, key: Key<'_>, rest: &[u8], sink: &mut Sink) -> Result<()>;
+    fn row(&mut self, key: Key<'_>, rest: &[u8], sink: &mut Self::Sink) -> Result<()>;
     /// Ends the group and makes ready for the next one.
-    fn end(&mut self, key: Key<'_>, sink: &mut Sink) -> Result<()>;
+    fn end(&mut self, key: Key<'_>, sink: &mut Self::Sink) -> Result<()>;
 }
 
 /// Cuts a sorted stream of records into groups.
@@ -50,7 +52,7 @@ pub(super) struct Grouping<L> {
 impl<L: Leg> Grouping<L> {
     /// Takes the next record.
     #[inline]
-    pub(super) fn row(&mut self, record: Keyed<'_>, sink: &mut Sink) -> Result<()> {
+    pub(super) fn row(&mut self, record: Keyed<'_>, sink: &mut L::Sink) -> Result<()> {
         if self.prefix != record.prefix {
             self.end(sink)?;
             self.prefix.extend_from_slice(record.prefix);
@@ -60,7 +62,7 @@ impl<L: Leg> Grouping<L> {
     }
 
     /// Ends the last group. A prefix is never empty, so an empty one means that none is open.
-    pub(super) fn end(&mut self, sink: &mut Sink) -> Result<()> {
+    pub(super) fn end(&mut self, sink: &mut L::Sink) -> Result<()> {
         if !self.prefix.is_empty() {
             let (scope, text) = open_prefix(&self.prefix)?;
             self.leg.end(Key { scope, text }, sink)?;

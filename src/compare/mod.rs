@@ -6,8 +6,8 @@
 //! clean is never looked at again, so every doubt is called suspicious. Hashes only spread the work;
 //! whether two ids are equal is decided on the ids.
 //!
-//! There are three legs: events (by event id), payments (by root id), intents (by intent). Pure apart
-//! from the spill folder (`spill.rs`).
+//! There are three legs: events (by event id), payments (by root id), intents (by intent). Two files are compared
+//! row by row with a leg of their own (`pairs.rs`). Pure apart from the spill folder (`spill.rs`).
 
 mod compact;
 mod event_leg;
@@ -15,22 +15,32 @@ mod fact_feed;
 mod feed;
 mod intent_leg;
 mod leg;
+mod loader;
+mod pair_leg;
+mod pair_record;
+mod pairs;
 mod partition;
 mod plan;
 mod root_leg;
+mod scatter;
 mod sorter;
 mod spill;
+mod stack;
 mod suspicious;
 mod totals;
 
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
+mod pair_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod judged;
 
 pub use feed::{EffectRow, Feed, ScopeId};
+pub use pair_record::{Difference, DifferenceKind, Place, Seen};
+pub use pairs::{Compared, Differences, PairFeed, PairPart, PairRow, PairSums, Pairs};
 pub use suspicious::{RootKey, Suspicious};
 pub use totals::{Counts, Sums, Totals};
 

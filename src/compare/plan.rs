@@ -30,9 +30,14 @@ impl Plan {
     /// Shares out the memory: three eighths to write buffers while facts come in, for one feed a thread
     /// and the comparer's own; after that half to partitions and an eighth to what is suspicious.
     pub(super) fn new(settings: &CompareSettings) -> Self {
+        Self::for_legs(settings, LegKind::ALL.len())
+    }
+
+    /// The same for another number of legs.
+    pub(super) fn for_legs(settings: &CompareSettings, legs: usize) -> Self {
         let memory = settings.memory_bytes_max.max(MEMORY_BYTES_MIN);
         let threads = settings.threads.clamp(1, 256);
-        let buffers = memory / 8 * 3 / ((threads + 1) * LegKind::ALL.len());
+        let buffers = memory / 8 * 3 / ((threads + 1) * legs);
         let partitions = (buffers / BLOCK_BYTES_MAX).clamp(4, PARTITIONS_MAX);
         let partitions =
             if partitions.is_power_of_two() { partitions } else { partitions.next_power_of_two() / 2 };

@@ -106,6 +106,8 @@ impl Loose {
 }
 
 impl Leg for RootLeg {
+    type Sink = Sink;
+
     fn row(&mut self, key: Key<'_>, rest: &[u8], _sink: &mut Sink) -> Result<()> {
         if self.is_suspicious {
             return Ok(());

@@ -142,6 +142,7 @@ impl Context<'_> {
         match url.text.as_str() {
             "store" => Ok(Side::Store),
             "none" => Ok(Side::Absent),
+            "files" => Ok(Side::Database(Secret::new(super::file_tables::URL.to_owned()))),
             _ => {
                 const HINT: &str = "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables";
                 Ok(Side::Database(Secret::new(self.database(section, key, &url, HINT)?)))

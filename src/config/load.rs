@@ -3,6 +3,7 @@
 
 use super::context::{Context, Url};
 use super::document::{Document, Section};
+use super::file_tables::{self, FileTables};
 use super::provider::read_providers;
 use super::receive::{read_notify, read_outbox, read_receive, read_work};
 use super::unusable::{Unusable, suggestion};
@@ -125,6 +126,14 @@ fn parse_with(
     let store_url = read_store(&root, &context)?;
     let report = read_report(&root, &context)?;
     let (providers, endpoints) = read_providers(&root, &context)?;
+    let inbox_section = root.section("inbox", &["url", "files"])?;
+    let inbox = context.side(&inbox_section, "url")?;
+    let local = read_local(&root, &context)?;
+    let local_section = root.open_section("local")?;
+    let file_tables = FileTables {
+        local: file_tables::read(&local_section, &local.side, &context.folder)?,
+        inbox: file_tables::read(&inbox_section, &inbox, &context.folder)?,
+    };
     Ok(Settings {
         store_url,
         report,
@@ -134,12 +143,13 @@ fn parse_with(
         work: read_work(&root)?,
         outbox: read_outbox(&root, &context)?,
         notify: read_notify(&root, &context)?,
-        inbox: context.side(&root.section("inbox", &["url"])?, "url")?,
-        local: read_local(&root, &context)?,
+        inbox,
+        local,
         corrections: read_corrections(&root)?,
         owners: read_owners(&root)?,
         compare: read_compare(&root)?,
         limits: read_limits(&root)?,
+        file_tables,
     })
 }
 
@@ -192,7 +202,7 @@ fn read_report(root: &Section<'_>, context: &Context<'_>) -> Result<ReportSettin
 }
 
 fn read_local(root: &Section<'_>, context: &Context<'_>) -> Result<LocalSettings, Unusable> {
-    let section = root.section("local", &["url", "queries", "status_map"])?;
+    let section = root.section("local", &["url", "queries", "status_map", "files"])?;
     let map = section.open_section("status_map")?;
     let words = Status::ALL.map(Status::as_str);
     let mut status_map = BTreeMap::new();

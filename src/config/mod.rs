@@ -7,7 +7,9 @@ mod provider;
 mod receive;
 mod unusable;
 mod values;
+mod file_tables;
 
+pub use file_tables::{FileTable, FileTables};
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{check_called_url, parse_base_url, parse_duration, parse_size, shown};
@@ -102,6 +104,8 @@ pub struct Settings {
     pub compare: CompareSettings,
     /// `[limits]`.
     pub limits: LimitSettings,
+    /// `[local.files]` and `[inbox.files]`.
+    pub file_tables: FileTables,
 }
 
 impl Settings {

@@ -13,11 +13,13 @@ mod source;
 mod standing;
 mod statement;
 mod whole;
+mod file_tables;
 
 pub use crate::record::{Coverage, CoverageStatus};
 pub use complete::{Whole, fetch_whole};
 pub use dialect::Dialect;
 pub use endpoints::{Endpoints, endpoints, fetch_endpoints};
+pub use file_tables::{Loaded, prepare};
 pub use fresh::{FreshState, fetch_state};
 pub use inbox::Inbox;
 pub use local::LocalBooks;

@@ -19,6 +19,8 @@ pub mod aging;
 pub mod summary;
 pub mod next_steps;
 pub mod timeline;
+pub mod differences_csv;
+pub mod pair_summary;
 mod summary_text;
 #[cfg(test)]
 mod timeline_tests;

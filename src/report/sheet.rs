@@ -1,36 +1,46 @@
-//! Writes a CSV file into memory, cell by cell, in the style asked for; [`super::cell`] says how each
+//! Writes a CSV file, cell by cell, in the style asked for; [`super::cell`] says how each
 //! value is spelled. A row that does not fit its columns is a fault of the program and panics.
 
 use super::cell::{BYTE_ORDER_MARK, Cell, Column, Style, decimal_headers, is_minor, spell};
 use anyhow::{Context, Result};
+use std::io::Write;
 
 /// Characters that one cell may have in a spreadsheet file. Excel holds 32,767 and cuts the rest off
 /// without a word (Excel specifications and limits, support.microsoft.com).
 pub const CELL_CHARS_MAX: usize = 32_000;
 
-/// A CSV file that is being written into memory.
-pub struct Sheet {
+/// A CSV file that is being written, into memory where nothing else is said.
+pub struct Sheet<W: Write = Vec<u8>> {
     style: Style,
     columns: &'static [Column],
-    writer: csv::Writer<Vec<u8>>,
+    writer: csv::Writer<W>,
     rows: u64,
 }
 
 impl Sheet {
-    /// Starts a file with its header.
+    /// Starts a file in memory with its header.
     ///
     /// # Errors
     /// When the CSV writer refuses.
     pub fn new(style: Style, columns: &'static [Column]) -> Result<Self> {
-        let mut bytes = Vec::new();
+        Self::over(Vec::new(), style, columns)
+    }
+}
+
+impl<W: Write> Sheet<W> {
+    /// Starts a file in `out` with its header.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn over(mut out: W, style: Style, columns: &'static [Column]) -> Result<Self> {
         if style.is_pt_br() {
-            bytes.extend_from_slice(BYTE_ORDER_MARK);
+            out.write_all(BYTE_ORDER_MARK)?;
         }
         let mut builder = csv::WriterBuilder::new();
         if style.is_pt_br() {
             builder.delimiter(b';').terminator(csv::Terminator::CRLF);
         }
-        let mut writer = builder.from_writer(bytes);
+        let mut writer = builder.from_writer(out);
         for column in columns {
             writer.write_field(column.name)?;
         }
@@ -68,13 +78,14 @@ impl Sheet {
         Ok(())
     }
 
-    /// The file's bytes and its number of rows without the header.
+    /// What was written to, and the number of rows without the header.
     ///
     /// # Errors
     /// When the CSV writer refuses.
-    pub fn finish(self) -> Result<(Vec<u8>, u64)> {
-        let bytes = self.writer.into_inner().map_err(csv::IntoInnerError::into_error);
-        Ok((bytes.context("finish a CSV file in memory")?, self.rows))
+    pub fn finish(self) -> Result<(W, u64)> {
+        let Self { writer, rows, .. } = self;
+        let out = writer.into_inner().map_err(|error| anyhow::Error::msg(error.error().to_string()));
+        Ok((out.context("finish a CSV file")?, rows))
     }
 }
 
@@ -98,8 +109,8 @@ pub fn join_ids<'a>(ids: impl IntoIterator<Item = &'a str>, style: Style) -> Str
     kept.join("|")
 }
 
-fn end_row(writer: &mut csv::Writer<Vec<u8>>) -> Result<()> {
-    writer.write_record(None::<&[u8]>).context("end a CSV row in memory")
+fn end_row<W: Write>(writer: &mut csv::Writer<W>) -> Result<()> {
+    writer.write_record(None::<&[u8]>).context("end a CSV row")
 }
 
 #[cfg(test)]
