@@ -3,6 +3,7 @@
 
 use super::context::{Context, Url};
 use super::document::{Document, Section};
+use super::night::read_night;
 use super::provider::read_providers;
 use super::receive::{read_notify, read_outbox, read_receive, read_work};
 use super::unusable::{Unusable, suggestion};
@@ -31,7 +32,7 @@ const CORRECTABLE: [Kind; 6] = [
     Kind::ForbiddenTransition,
 ];
 const LOOKUPS_MAX: i64 = 1_000_000;
-const ROOT: [&str; 13] = [
+const ROOT: [&str; 14] = [
     "store",
     "report",
     "provider",
@@ -45,6 +46,7 @@ const ROOT: [&str; 13] = [
     "work",
     "outbox",
     "notify",
+    "metrics",
 ];
 
 /// Where secrets named by `{ env = … }` are looked up.
@@ -125,7 +127,9 @@ fn parse_with(
     let store_url = read_store(&root, &context)?;
     let report = read_report(&root, &context)?;
     let (providers, endpoints) = read_providers(&root, &context)?;
+    let notify = read_notify(&root, &context)?;
     Ok(Settings {
+        night: read_night(&root, &context, &notify)?,
         store_url,
         report,
         providers,
@@ -133,7 +137,7 @@ fn parse_with(
         receive: read_receive(&root, &context)?,
         work: read_work(&root)?,
         outbox: read_outbox(&root, &context)?,
-        notify: read_notify(&root, &context)?,
+        notify,
         inbox: context.side(&root.section("inbox", &["url"])?, "url")?,
         local: read_local(&root, &context)?,
         corrections: read_corrections(&root)?,

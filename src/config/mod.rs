@@ -3,12 +3,14 @@
 mod context;
 mod document;
 mod load;
+mod night;
 mod provider;
 mod receive;
 mod unusable;
 mod values;
 
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
+pub use night::{MailSettings, MailTls, NightSettings};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{parse_base_url, parse_duration, parse_size, shown};
 
@@ -102,6 +104,8 @@ pub struct Settings {
     pub compare: CompareSettings,
     /// `[limits]`.
     pub limits: LimitSettings,
+    /// Who is told of a run.
+    pub night: NightSettings,
 }
 
 impl Settings {

@@ -11,7 +11,8 @@ use crate::commands::program;
 use crate::config::Side;
 use crate::findings::{Finding, Kind};
 use crate::gather::{Coverage, CoverageStatus};
-use crate::provider::stripe;
+use crate::night::Found;
+use crate::provider::{Client, stripe};
 use crate::record::{SECOND_US, Scope};
 use crate::report::findings_csv::Row;
 use crate::report::inbox_health::InboxHealth;
@@ -85,7 +86,16 @@ pub(super) async fn report_and_save(
         summary.applied = Some(applied(&tally));
     }
     print(job, &text, &summary, out)?;
-    Ok(Finished { outcome, dir: Some(dir) })
+    let found = Found {
+        requests: gathered.clients.values().map(Client::requests).sum(),
+        waited_ms: gathered.clients.values().map(waited_ms).sum(),
+        ..Found::of(&input, error, shown)
+    };
+    Ok(Finished { outcome, dir: Some(dir), found: Some(found) })
+}
+
+fn waited_ms(client: &Client) -> u64 {
+    u64::try_from(client.waited().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn outcome(findings: &[Finding], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
@@ -228,7 +238,7 @@ fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write +
 }
 
 /// The program with the configuration that this run was given, for the next command.
-fn configured_program() -> String {
+pub(super) fn configured_program() -> String {
     let program = program();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
