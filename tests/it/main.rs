@@ -21,6 +21,7 @@ mod fuzz;
 mod invoices;
 mod kill;
 mod local_side;
+mod night;
 mod oracle;
 mod paging;
 mod postgres;

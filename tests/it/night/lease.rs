@@ -44,8 +44,14 @@ async fn c77_a_clock_that_was_set_back_locks_nobody_out() {
         // As far ahead as a holder may write it, and a little more: it may be a live one with a clock of its own.
         let strangest_us = HOUR_US + us(LEASE_MS) - us(STRANGE_MS);
         assert!(!held.take("next", strangest_us).await, "{database:?}: on the boundary");
-        assert!(held.take("next", strangest_us - 1).await, "{database:?}: nobody writes an end that far ahead");
-        assert!(!held.renew("crashed elsewhere", HOUR_US + 1).await, "{database:?}: it knows that it lost it");
+        assert!(
+            held.take("next", strangest_us - 1).await,
+            "{database:?}: nobody writes an end that far ahead"
+        );
+        assert!(
+            !held.renew("crashed elsewhere", HOUR_US + 1).await,
+            "{database:?}: it knows that it lost it"
+        );
         assert!(held.renew("next", strangest_us).await, "{database:?}");
     }
 }
@@ -78,8 +84,12 @@ async fn c77_all_hosts_of_a_store_share_one_clock() {
     for database in BOTH {
         let held = Held::new(database).await;
         let now_sql = match database {
-            Database::Sqlite => "select cast((julianday('now') - 2440587.5) * 86400000000 as integer) as now_us",
-            Database::Postgres => "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now_us",
+            Database::Sqlite => {
+                "select cast((julianday('now') - 2440587.5) * 86400000000 as integer) as now_us"
+            }
+            Database::Postgres => {
+                "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint) as now_us"
+            }
         };
         let mine = Lease::acquire_now(&held.store, RUN).await.unwrap().unwrap();
         let row = sqlx::query(now_sql).fetch_one(held.store.pool()).await.unwrap();

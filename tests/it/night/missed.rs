@@ -33,7 +33,10 @@ async fn c80_three_missed_nights_are_one_window() {
     let windows = stage.rows(WINDOWS).await;
     assert_eq!(windows.len(), 2, "{windows:?}");
     let (from_us, until_us) = (mark_us - OVERLAP_US, last_us - SETTLE_US);
-    assert!(windows[1].starts_with(&format!("{from_us} {until_us} ")), "{windows:?}, not {from_us} {until_us}");
+    assert!(
+        windows[1].starts_with(&format!("{from_us} {until_us} ")),
+        "{windows:?}, not {from_us} {until_us}"
+    );
     // What was planted in those nights is there: the same as in a run that asks for that window by name.
     let missed = stage.latest("findings.csv");
     let in_the_gap = missed.lines().skip(1).filter(|line| line.contains(",new,")).count();

@@ -63,8 +63,7 @@ fn series(families: &Value, name: &str, labels: [&str; 2]) -> BTreeMap<String, f
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_file_and_the_push_say_what_the_report_says() {
-    let (stage, desk) =
-        (Stage::new(51, 160, &Mix::each(1), Faults::default()).await, Desk::open().await);
+    let (stage, desk) = (Stage::new(51, 160, &Mix::each(1), Faults::default()).await, Desk::open().await);
     let url = format!("{}/metrics/job/recon", desk.url);
     add(&stage, &format!("[metrics]\ntextfile = \"metrics/recon.prom\"\npush_url = \"{url}\""));
     let folder = stage.folder.path().join("metrics");

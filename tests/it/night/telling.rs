@@ -80,7 +80,12 @@ async fn only_what_is_new_is_told_and_a_quiet_night_is_quiet() {
 async fn c80_an_incomplete_run_is_always_told_and_the_monitor_hears_nothing() {
     let (stage, desk) = (stage().await, Desk::open().await);
     let url = &desk.url;
-    add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive\"\n[limits]\nattempts_max = 1"));
+    add(
+        &stage,
+        &format!(
+            "[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive\"\n[limits]\nattempts_max = 1"
+        ),
+    );
     // Nobody listens there.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     stage.configure(&stage.emulator.base_url, &format!("http://{nobody}"));
@@ -173,7 +178,11 @@ async fn mail_goes_encrypted_to_everybody_and_no_address_is_shown() {
     stage.configure("[\"nobody@example.com\"]\n[notify]\nevery_run = true", "[\"nobody@example.com\"]");
     let ended = run("ca.pem");
     assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stderr.contains("[notify.mail] was not reached: answered 550 (attempts: 1)"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("[notify.mail] was not reached: answered 550 (attempts: 1)"),
+        "{}",
+        ended.stderr
+    );
     assert!(!ended.stderr.contains("nobody") && !ended.stderr.contains("horse"), "{}", ended.stderr);
     // A wrong password is no reason to end otherwise, either.
     std::fs::write(folder.join("smtp.password"), "wrong-horse").unwrap();
