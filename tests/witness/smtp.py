@@ -54,7 +54,7 @@ async def main():
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     authority.issue_cert("localhost").configure_cert(context)
     options = dict(require_starttls=True, tls_context=context, authenticator=login, auth_required=True)
-    server = await asyncio.get_running_loop().create_server(lambda: SMTP(Box(), **options), "localhost", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: SMTP(Box(), **options), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

@@ -13,21 +13,24 @@ fn add(stage: &Stage, more: &str) {
     std::fs::write(stage.config(), format!("{text}{more}\n")).unwrap();
 }
 
+/// Values are read in millionths.
+const ONE: i64 = 1_000_000;
+
 /// The families of a text of metrics.
 fn read(text: &str) -> Value {
     script(&["prometheus.py"], text)
 }
 
 /// The one value of a family without labels.
-fn value(families: &Value, name: &str) -> f64 {
+fn value(families: &Value, name: &str) -> i64 {
     let samples = families[name][1].as_array().unwrap_or_else(|| panic!("{name} in {families}"));
     assert_eq!(samples.len(), 1, "{name}: {samples:?}");
     assert_eq!(samples[0][0], serde_json::json!({}), "{name}");
-    samples[0][1].as_f64().unwrap()
+    samples[0][1].as_i64().unwrap()
 }
 
 /// What `findings.csv` says, counted by somebody else: (kind, severity) → findings, currency and sign → minor units.
-type Counts = (BTreeMap<String, f64>, BTreeMap<String, f64>);
+type Counts = (BTreeMap<String, i64>, BTreeMap<String, i64>);
 
 fn counted(stage: &Stage) -> Counts {
     let text = stage.latest("findings.csv");
@@ -39,24 +42,24 @@ fn counted(stage: &Stage) -> Counts {
         if cell("kind") == "timing_difference" {
             continue;
         }
-        *kinds.entry(format!("{} {}", cell("kind"), cell("severity"))).or_insert(0.0) += 1.0;
+        *kinds.entry(format!("{} {}", cell("kind"), cell("severity"))).or_insert(0) += ONE;
         if cell("kind") == "currency_mismatch" {
             continue;
         }
-        let minor: f64 = cell("difference_minor").parse().unwrap_or(0.0);
-        if minor != 0.0 {
-            let sign = if minor > 0.0 { "plus" } else { "minus" };
-            *sums.entry(format!("{} {sign}", cell("currency"))).or_insert(0.0) += minor;
+        let minor: i64 = cell("difference_minor").parse().unwrap_or(0);
+        if minor != 0 {
+            let sign = if minor > 0 { "plus" } else { "minus" };
+            *sums.entry(format!("{} {sign}", cell("currency"))).or_insert(0) += minor * ONE;
         }
     }
     (kinds, sums)
 }
 
-fn series(families: &Value, name: &str, labels: [&str; 2]) -> BTreeMap<String, f64> {
+fn series(families: &Value, name: &str, labels: [&str; 2]) -> BTreeMap<String, i64> {
     let samples = families[name][1].as_array().unwrap_or_else(|| panic!("{name} in {families}"));
     let one = |sample: &Value| {
         let label = |name: &str| sample[0][name].as_str().unwrap().to_owned();
-        (format!("{} {}", label(labels[0]), label(labels[1])), sample[1].as_f64().unwrap())
+        (format!("{} {}", label(labels[0]), label(labels[1])), sample[1].as_i64().unwrap())
     };
     samples.iter().map(one).collect()
 }
@@ -91,20 +94,20 @@ async fn the_file_and_the_push_say_what_the_report_says() {
         // What was booked in the wrong currency is in both currencies' sums.
         assert!(told[what].abs() >= sum.abs(), "{what}: {told:?} {sums:?}");
     }
-    assert_eq!(value(&families, "recon_open_findings"), kinds.values().sum::<f64>());
-    assert_eq!(value(&families, "recon_new_findings"), 0.0, "the run before has told them");
-    assert!(value(&families, "recon_requests") > 5.0);
-    assert!(value(&families, "recon_waited_seconds") >= 0.0);
-    assert!(value(&families, "recon_last_run_duration_seconds") > 0.0);
+    assert_eq!(value(&families, "recon_open_findings"), kinds.values().sum::<i64>());
+    assert_eq!(value(&families, "recon_new_findings"), 0, "the run before has told them");
+    assert!(value(&families, "recon_requests") > 5 * ONE);
+    assert!(value(&families, "recon_waited_seconds") >= 0);
+    assert!(value(&families, "recon_last_run_duration_seconds") > 0);
     let now_s = stage.world.now_us / 1_000_000;
     for name in ["recon_last_run_timestamp_seconds", "recon_last_success_timestamp_seconds"] {
-        assert!(value(&families, name) >= f64::from(i32::try_from(now_s).unwrap()), "{name}: {text}");
+        assert!(value(&families, name) >= now_s * ONE, "{name}: {text}");
     }
-    let outcome = |families: &Value, word: &str| -> f64 {
+    let outcome = |families: &Value, word: &str| -> i64 {
         let samples = families["recon_last_run_outcome"][1].as_array().unwrap();
-        samples.iter().find(|sample| sample[0]["outcome"] == word).unwrap()[1].as_f64().unwrap()
+        samples.iter().find(|sample| sample[0]["outcome"] == word).unwrap()[1].as_i64().unwrap()
     };
-    assert_eq!((outcome(&families, "findings"), outcome(&families, "incomplete")), (1.0, 0.0));
+    assert_eq!((outcome(&families, "findings"), outcome(&families, "incomplete")), (ONE, 0));
 
     // A night that fails moves the last run, keeps the last success, and claims nothing else.
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -115,10 +118,10 @@ async fn the_file_and_the_push_say_what_the_report_says() {
     assert_eq!(Ended::of(&command.output().unwrap()).code, Some(2));
     let text = std::fs::read_to_string(folder.join("recon.prom")).unwrap();
     let later = read(&text);
-    assert_eq!(outcome(&later, "incomplete"), 1.0);
+    assert_eq!(outcome(&later, "incomplete"), ONE);
     let last = |families: &Value| value(families, "recon_last_success_timestamp_seconds");
     assert_eq!(last(&later), last(&families));
-    assert!(value(&later, "recon_last_run_timestamp_seconds") > last(&later) + 80_000.0);
+    assert!(value(&later, "recon_last_run_timestamp_seconds") > last(&later) + 80_000 * ONE);
     assert!(later.get("recon_findings").is_none() && later.get("recon_open_findings").is_none(), "{text}");
 
     // With the store gone as well, the file knows when it was.

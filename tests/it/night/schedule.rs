@@ -38,7 +38,7 @@ fn unit(path: &str) -> BTreeMap<String, Vec<(String, String)>> {
         }
         assert!(!line.ends_with('\\') && !line.starts_with(' '), "{path}: {line}");
         if let Some(section) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            name = section.to_owned();
+            section.clone_into(&mut name);
             assert!(sections.insert(name.clone(), Vec::new()).is_none(), "{path}: [{name}] twice");
             continue;
         }
@@ -196,7 +196,7 @@ async fn c80_the_line_of_the_service_runs_in_an_empty_environment() {
     assert_eq!(host.stage.reports().len(), 1);
 }
 
-/// The CronJob of the file, and its one container.
+/// The `CronJob` of the file, and its one container.
 fn cron_job() -> (Value, Value) {
     let documents = script(&["yaml_documents.py"], &read("cron/kubernetes.yaml"));
     let jobs: Vec<&Value> =

@@ -38,7 +38,7 @@ fn holds_nobody(stage: &Stage, text: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_what_is_new_is_told_and_a_quiet_night_is_quiet() {
+async fn c61_only_what_is_new_is_told_and_nobody_is_named() {
     let (stage, desk) = (stage().await, Desk::open().await);
     let url = &desk.url;
     add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive?state=ok\""));
@@ -106,7 +106,7 @@ async fn c80_an_incomplete_run_is_always_told_and_the_monitor_hears_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_could_not_be_told_changes_nothing_and_is_told_the_next_night() {
+async fn c82_what_could_not_be_told_changes_nothing_and_is_told_the_next_night() {
     let (stage, desk) = (stage().await, Desk::open().await);
     let url = &desk.url;
     add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\""));
