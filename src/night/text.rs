@@ -36,6 +36,10 @@ pub fn message(ended: &Ended<'_>, told_us: i64, every_run: bool) -> Option<Messa
         let why = if ended.why().is_empty() { "the log says why" } else { ended.why() };
         line(&mut body, &format!("why: {why}"));
     }
+    let sum = money(&Tally::of(untold.iter().copied()).sums);
+    if !sum.is_empty() {
+        line(&mut body, &format!("money, provider minus local: {sum}"));
+    }
     for ((severity, kind), tally) in by_kind(untold.iter().copied()) {
         let money = money(&tally.sums);
         line(&mut body, format!("  {severity:<8}  {kind:<20}  {:>6}  {money}", tally.count).trim_end());
@@ -58,10 +62,8 @@ fn subject(ended: &Ended<'_>, untold: &[&One]) -> String {
     let new = if untold.is_empty() {
         "nothing new".to_owned()
     } else {
-        let money = money(&Tally::of(untold.iter().copied()).sums);
-        let money = if money.is_empty() { money } else { format!(" ({money})") };
         let plural = if untold.len() == 1 { "" } else { "s" };
-        format!("{} new finding{plural}{money}", untold.len())
+        format!("{} new finding{plural}", untold.len())
     };
     match ended.outcome {
         Outcome::Incomplete | Outcome::Config if ended.found.is_none() => {
@@ -145,13 +147,14 @@ mod tests {
         let back = one("cc", Kind::DuplicateEffect, Standing::Reopened, 10, 50);
         let found = found(vec![known, new, back]);
         let told = message(&ended(Outcome::Findings, Some(&found)), 60, false).unwrap();
-        assert_eq!(told.subject, "recon: 2 new findings (usd +0.50 -12.00), 3 in all");
+        assert_eq!(told.subject, "recon: 2 new findings, 3 in all");
         assert!(
             told.body.contains("  critical  duplicate_effect           2  usd +0.50 -12.00\n"),
             "{}",
             told.body
         );
         assert!(told.body.contains("  bb  duplicate_effect  usd -12.00\n"), "{}", told.body);
+        assert!(told.body.contains("\nmoney, provider minus local: usd +0.50 -12.00\n"), "{}", told.body);
         assert!(!told.body.contains("missed_event") && !told.body.contains("aa"), "{}", told.body);
         assert!(told.body.contains("look: /out/R1/findings.csv"), "{}", told.body);
         assert!(told.body.contains("status: recon --config /etc/recon.toml status\n"), "{}", told.body);
@@ -188,6 +191,6 @@ mod tests {
         let told = message(&ended(Outcome::Findings, Some(&found)), 0, false).unwrap();
         assert_eq!(told.body.matches("  id").count(), NAMED_COUNT_MAX, "{}", told.body);
         assert!(told.body.contains("  and 15 more\n"), "{}", told.body);
-        assert!(told.subject.contains("usd +beyond 64 bits"), "{}", told.subject);
+        assert!(told.body.contains(": usd +beyond 64 bits\n"), "{}", told.body);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! It ends by itself: when its time is over, or at once when the process that holds it is seen to be
 //! gone from this very machine. It is a courtesy, not the guard: effects stay single without it,
-//! because the unique keys see to that. It is one row and no state of a session, so a pooler between may give each
-//! transaction another connection. Its clock is the database server's, which all hosts share, or this machine's for a
+//! because the unique keys see to that. It is one row and nothing that stays on a connection, not even a prepared
+//! statement, so a pooler between may give each transaction another one. Its clock is the database server's, which all hosts share, or this machine's for a
 //! file; never `RECON_NOW`. Should that clock jump, the lease still ends: see [`STRANGE_MS`].
 
 use super::{Database, Store};
@@ -80,7 +80,7 @@ impl Lease {
         const SQL: &str = include_str!("../../queries/store/lease_release.sql");
         self.renewal.abort();
         let mut tx = self.store.begin_write().await?;
-        let query = sqlx::query(SQL).bind(self.name).bind(&*self.holder);
+        let query = sqlx::query(SQL).persistent(false).bind(self.name).bind(&*self.holder);
         query.fetch_optional(&mut *tx).await.context("give back the lease")?;
         tx.commit().await.context("give back the lease")
     }
@@ -110,7 +110,7 @@ impl Clock {
                 const CONTEXT: &str = "read the database server's clock";
                 // In a transaction: a pooler keeps one connection for it.
                 let mut tx = store.begin().await.context(CONTEXT)?;
-                let row = sqlx::query(SQL).fetch_one(&mut *tx).await.context(CONTEXT)?;
+                let row = sqlx::query(SQL).persistent(false).fetch_one(&mut *tx).await.context(CONTEXT)?;
                 tx.commit().await.context(CONTEXT)?;
                 Ok(row.try_get("now_us")?)
             }
@@ -127,11 +127,22 @@ pub async fn take(store: &Store, name: &str, holder: &str, now_us: i64) -> Resul
     const ACQUIRE: &str = include_str!("../../queries/store/lease_acquire.sql");
     let context = || format!("take the lease `{name}`");
     let mut tx = store.begin_write().await.with_context(context)?;
-    let row = sqlx::query(READ).bind(name).fetch_optional(&mut *tx).await.with_context(context)?;
+    let row = sqlx::query(READ)
+        .persistent(false)
+        .bind(name)
+        .fetch_optional(&mut *tx)
+        .await
+        .with_context(context)?;
     let held_by = row.map(|row| row.try_get::<String, _>("holder")).transpose()?;
     let gone = held_by.filter(|other| holder::is_gone(other)).unwrap_or_else(|| holder.to_owned());
     let expires_at_us = after(now_us, LEASE_MS);
-    let query = sqlx::query(ACQUIRE).bind(name).bind(holder).bind(expires_at_us).bind(gone).bind(now_us);
+    let query = sqlx::query(ACQUIRE)
+        .persistent(false)
+        .bind(name)
+        .bind(holder)
+        .bind(expires_at_us)
+        .bind(gone)
+        .bind(now_us);
     let query = query.bind(after(now_us, STRANGE_MS));
     let taken = query.fetch_optional(&mut *tx).await.with_context(context)?.is_some();
     tx.commit().await.with_context(context)?;
@@ -146,7 +157,7 @@ pub async fn renew(store: &Store, name: &str, holder: &str, now_us: i64) -> Resu
     const SQL: &str = include_str!("../../queries/store/lease_renew.sql");
     let expires_at_us = after(now_us, LEASE_MS);
     let mut tx = store.begin_write().await?;
-    let query = sqlx::query(SQL).bind(expires_at_us).bind(name).bind(holder);
+    let query = sqlx::query(SQL).persistent(false).bind(expires_at_us).bind(name).bind(holder);
     let renewed = query.fetch_optional(&mut *tx).await.context("renew the lease")?.is_some();
     tx.commit().await.context("renew the lease")?;
     Ok(renewed)

@@ -45,7 +45,8 @@ class Box:
 
 def login(server, session, envelope, mechanism, data):
     is_right = isinstance(data, LoginPassword) and (data.login, data.password) == (b"recon", b"correct horse")
-    return AuthResult(success=is_right)
+    # A refusal that is not `handled` is answered 535.
+    return AuthResult(success=is_right, handled=False)
 
 
 async def main():

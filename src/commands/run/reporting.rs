@@ -27,6 +27,7 @@ use crate::store::runs::{self, End, RunOutcome};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::Path;
 
 /// An event that waits longer is worth a line.
 const WAITING_SECONDS_MAX: i64 = 15 * 60;
@@ -89,9 +90,14 @@ pub(super) async fn report_and_save(
     let found = Found {
         requests: gathered.clients.values().map(Client::requests).sum(),
         waited_ms: gathered.clients.values().map(waited_ms).sum(),
-        ..Found::of(&input, error, shown)
+        ..Found::of(&input, error, absolute(&dir))
     };
     Ok(Finished { outcome, dir: Some(dir), found: Some(found) })
+}
+
+/// A folder as those find it who were not there.
+fn absolute(dir: &Path) -> String {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
 }
 
 fn waited_ms(client: &Client) -> u64 {
