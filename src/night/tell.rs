@@ -3,7 +3,7 @@
 use super::found::Ended;
 use super::mail::{Mailer, NotTaken};
 use super::metrics;
-use super::text::{Message, message};
+use super::text::{Message, for_slack, message};
 use crate::config::{NightSettings, Secret};
 use crate::provider::Timing;
 use crate::store::{Access, Store, notification, runs};
@@ -65,8 +65,7 @@ async fn by_webhook(settings: &NightSettings, store: Option<&Store>, ended: &End
     let Some(Message { body, .. }) = message(ended, told_us(store, WEBHOOK).await, settings.every_run) else {
         return;
     };
-    // Slack reads &, < and > as its own marks: a cause from outside must not call everybody.
-    let text = body.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let text = for_slack(&body);
     let Ok(bytes) = serde_json::to_vec(&Body { text: &text }) else { return };
     let headers = [("content-type", "application/json")];
     let was_told = called("the webhook of [notify]", url, timing, async |caller: &Caller| {

@@ -57,6 +57,13 @@ pub fn message(ended: &Ended<'_>, told_us: i64, every_run: bool) -> Option<Messa
     Some(Message { subject, body })
 }
 
+/// A text as Slack takes it: `&`, `<` and `>` are its own marks
+/// (<https://docs.slack.dev/messaging/formatting-message-text>), and a cause from outside must not call everybody.
+#[must_use]
+pub fn for_slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
 fn subject(ended: &Ended<'_>, untold: &[&One]) -> String {
     let all = ended.found.map_or(0, |found| found.findings.len());
     let new = if untold.is_empty() {
@@ -180,6 +187,11 @@ mod tests {
         let told = message(&failed, 60, false).unwrap();
         assert!(told.subject.starts_with("recon: INCOMPLETE, nothing was reported"), "{}", told.subject);
         assert!(told.body.contains("why: read stripe: no answer\n"), "{}", told.body);
+    }
+
+    #[test]
+    fn a_cause_from_outside_calls_nobody() {
+        assert_eq!(for_slack("why: <!channel> & more"), "why: &lt;!channel&gt; &amp; more");
     }
 
     #[test]

@@ -137,6 +137,25 @@ async fn c82_what_could_not_be_told_changes_nothing_and_is_told_the_next_night()
     assert_eq!(desk.take(HOOK).len(), 0);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clean_night_pings_and_says_nothing_unless_asked() {
+    let stage = Stage::new(42, 120, &Mix::each(0), Faults::default()).await;
+    let desk = Desk::open().await;
+    let url = &desk.url;
+    add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive\""));
+    let ended = stage.run(&[]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
+    assert_eq!((desk.take(HOOK).len(), desk.take("/alive").len()), (0, 1));
+    stage.configure("[notify]\n", "[notify]\nevery_run = true\n");
+    assert_eq!(stage.run(&[]).code, Some(0));
+    let told = texts(&desk.take(HOOK));
+    assert!(told[0].starts_with("recon: everything ties out\nwindow: "), "{told:?}");
+    // A monitor that is away changes nothing, either.
+    desk.answer(&[200, 404]);
+    let ended = stage.run(&[]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
 const MAIL: &str = "[notify.mail]\nhost = \"localhost\"\nuser = \"recon\"\npassword = { file = \"smtp.password\" }\n\
      from = \"Recon <recon@example.com>\"\n";
 
