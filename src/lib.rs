@@ -19,6 +19,7 @@ pub mod apply;
 pub mod receive;
 pub mod serve;
 pub mod work;
+pub mod night;
 pub mod cli;
 pub mod demo;
 pub mod commands;

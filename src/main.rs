@@ -213,8 +213,7 @@ fn usage_error(error: &clap::Error) -> UsageError {
 fn fail(error: &anyhow::Error) -> ExitCode {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
     let (outcome, hint) = explain(error);
-    let hint = if hint.is_empty() { String::new() } else { format!("hint: {}\n", one_line(hint)) };
-    let lines = format!("error: {}\n{hint}", one_line(&chain.join(": ")));
+    let lines = recon::telemetry::error_text(&one_line(&chain.join(": ")), &one_line(hint));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
     finish(outcome)

@@ -4,7 +4,7 @@
 use super::document::Section;
 use super::load::{Environment, Needs};
 use super::unusable::Unusable;
-use super::values::{beside, check_called_url, check_postgres_url, shown};
+use super::values::{beside, check_called_url, check_postgres_url, parse_called_url, shown};
 use super::{Secret, Side};
 use std::path::{Path, PathBuf};
 use toml::de::DeValue;
@@ -49,6 +49,40 @@ impl Context<'_> {
         };
         check_called_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
         Ok(Some(url))
+    }
+
+    /// A URL that a run calls, as text or where a secret stands; not read where the command tells nobody. Numbers and
+    /// pings may go over plain HTTP inside of a network (`must_be_private` is false), texts may not.
+    pub fn own_url(
+        &self,
+        section: &Section<'_>,
+        key: &str,
+        must_be_private: bool,
+    ) -> Result<Option<Secret>, Unusable> {
+        let Some(url) = self.name(section, key)? else { return Ok(None) };
+        if self.needs.api_keys {
+            parse_called_url(url.reveal(), must_be_private).map_err(|why| section.bad(key, why, ""))?;
+        }
+        Ok(Some(url))
+    }
+
+    /// A text that may stand in the file or where a secret stands. Empty where secrets are not read.
+    pub fn name(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        match section.raw(key).map(toml::Spanned::get_ref) {
+            None => Ok(None),
+            Some(value) if value.is_table() => self.secret(section, key),
+            Some(_) => Ok(Some(Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()))),
+        }
+    }
+
+    /// A password that somebody chose freely, spaces and all.
+    pub fn password(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let Some(value) = section.raw(key) else { return Ok(None) };
+        if !self.needs.api_keys {
+            secret_source(section, key, value.get_ref())?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        self.signing_secret(section, key, value.get_ref()).map(Some)
     }
 
     /// Relative paths are beside the configuration file.

@@ -4,6 +4,7 @@
 use super::context::{Context, Url};
 use super::document::{Document, Section};
 use super::file_tables::{self, FileTables};
+use super::night::read_night;
 use super::provider::read_providers;
 use super::receive::{read_notify, read_outbox, read_receive, read_work};
 use super::unusable::{Unusable, suggestion};
@@ -32,7 +33,7 @@ const CORRECTABLE: [Kind; 6] = [
     Kind::ForbiddenTransition,
 ];
 const LOOKUPS_MAX: i64 = 1_000_000;
-const ROOT: [&str; 13] = [
+const ROOT: [&str; 14] = [
     "store",
     "report",
     "provider",
@@ -46,6 +47,7 @@ const ROOT: [&str; 13] = [
     "work",
     "outbox",
     "notify",
+    "metrics",
 ];
 
 /// Where secrets named by `{ env = … }` are looked up.
@@ -134,7 +136,9 @@ fn parse_with(
         local: file_tables::read(&local_section, &local.side, &context.folder)?,
         inbox: file_tables::read(&inbox_section, &inbox, &context.folder)?,
     };
+    let notify = read_notify(&root, &context)?;
     Ok(Settings {
+        night: read_night(&root, &context, &notify)?,
         store_url,
         report,
         providers,
@@ -142,7 +146,7 @@ fn parse_with(
         receive: read_receive(&root, &context)?,
         work: read_work(&root)?,
         outbox: read_outbox(&root, &context)?,
-        notify: read_notify(&root, &context)?,
+        notify,
         inbox,
         local,
         corrections: read_corrections(&root)?,

@@ -3,6 +3,7 @@
 mod context;
 mod document;
 mod load;
+mod night;
 mod provider;
 mod receive;
 mod unusable;
@@ -11,6 +12,7 @@ mod file_tables;
 
 pub use file_tables::{FileTable, FileTables};
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
+pub use night::{MailSettings, MailTls, NightSettings};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{check_called_url, parse_base_url, parse_duration, parse_size, shown};
 
@@ -106,6 +108,8 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// `[local.files]` and `[inbox.files]`.
     pub file_tables: FileTables,
+    /// Who is told of a run.
+    pub night: NightSettings,
 }
 
 impl Settings {

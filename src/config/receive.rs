@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::document::Section;
 use super::load::duration;
+use super::night::NOTIFY_KEYS;
 use super::unusable::Unusable;
 use super::values::{beside, parse_size};
 use super::{NotifySettings, OutboxSettings, ReceiveSettings, WorkSettings};
@@ -81,7 +82,7 @@ pub(super) fn read_outbox(root: &Section<'_>, context: &Context<'_>) -> Result<O
 
 /// `[notify]`.
 pub(super) fn read_notify(root: &Section<'_>, context: &Context<'_>) -> Result<NotifySettings, Unusable> {
-    let section = root.section("notify", &["url", "waiting_age", "duplicates_per_hour"])?;
+    let section = root.section("notify", &NOTIFY_KEYS)?;
     let duplicates = section.integer("duplicates_per_hour", 1, i64::MAX)?.unwrap_or(100);
     Ok(NotifySettings {
         url: context.called_url(&section, "url")?,

@@ -111,6 +111,30 @@ fn check_host(url: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// Checks a URL of the team's own that a run calls. It may have a query: monitors put what happened there.
+///
+/// # Errors
+/// When it is no `http://` or `https://` URL, plain HTTP to another machine where it must be private, or carries
+/// credentials. The URL itself is not repeated: it may hold a secret.
+pub fn parse_called_url(text: &str, must_be_private: bool) -> Result<(), &'static str> {
+    let (address, _) = text.split_once('?').unwrap_or((text, ""));
+    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+    let authority = rest.unwrap_or_default().split('/').next().unwrap_or_default();
+    if text.contains('#') || text.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
+        return Err("must not hold spaces or a fragment");
+    }
+    if authority.is_empty() {
+        return Err("must begin with https:// and name a host");
+    }
+    if authority.contains('@') {
+        return Err("must not carry a user name or password");
+    }
+    if must_be_private && parse_base_url(address).is_err() {
+        return Err("must be https; plain http is allowed to 127.0.0.1, localhost and [::1] only");
+    }
+    Ok(())
+}
+
 /// Checks the URL of a PostgreSQL database, `postgres://[user[:password]@]host[:port]/database[?…]`; the
 /// host may be given as `?host=/folder/of/the/socket`. `may_hold_password` is false for a URL that stands
 /// in the configuration file itself.

@@ -50,6 +50,7 @@ struct Inner {
     objects_asked: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
     requests: AtomicU64,
     refusals: AtomicU64,
+    waited_us: AtomicU64,
     latency_us: AtomicU64,
     is_trouble_told: AtomicBool,
     random: RandomState,
@@ -94,6 +95,7 @@ impl Client {
             objects_asked: Mutex::default(),
             requests: AtomicU64::new(0),
             refusals: AtomicU64::new(0),
+            waited_us: AtomicU64::new(0),
             latency_us: AtomicU64::new(LATENCY_US_ASSUMED),
             is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
@@ -117,7 +119,9 @@ impl Client {
         let (mut failures, mut refusals) = (0, 0);
         loop {
             self.check_budget(&request, Duration::ZERO)?;
+            let asked = self.inner.timing.elapsed();
             let permit = limiter.ready(endpoint).await;
+            self.note_waited(self.inner.timing.elapsed().saturating_sub(asked));
             self.check_budget(&request, Duration::ZERO)?;
             let answer = self.send(&request).await;
             let (why, retry_after) = match judge(answer, &request.what()) {
@@ -134,6 +138,7 @@ impl Client {
                     let wait = self.wait(&request, retry_after.as_deref(), refusals)?;
                     limiter.refused(endpoint, permit, exceeded.unwrap_or(Exceeded::Endpoint), wait);
                     if exceeded.is_none() {
+                        self.note_waited(wait);
                         self.inner.timing.sleep(wait).await;
                     }
                     continue;
@@ -146,6 +151,7 @@ impl Client {
             let wait = self.wait(&request, retry_after.as_deref(), failures)?;
             tracing::debug!(what = request.what(), failures, ?wait, "asking again");
             self.tell_trouble(failures);
+            self.note_waited(wait);
             self.inner.timing.sleep(wait).await;
         }
     }
@@ -198,6 +204,17 @@ impl Client {
     #[must_use]
     pub fn refusals(&self) -> u64 {
         self.inner.refusals.load(Ordering::Relaxed)
+    }
+
+    /// How long requests waited for their turn and before they were asked again, added up over all of them.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.inner.waited_us.load(Ordering::Relaxed))
+    }
+
+    fn note_waited(&self, wait: Duration) {
+        let wait = u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+        self.inner.waited_us.fetch_add(wait, Ordering::Relaxed);
     }
 
     /// How long an answer takes lately, without the wait for its turn.

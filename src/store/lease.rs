@@ -2,18 +2,24 @@
 //!
 //! It ends by itself: when its time is over, or at once when the process that holds it is seen to be
 //! gone from this very machine. It is a courtesy, not the guard: effects stay single without it,
-//! because the unique keys see to that. Its clock is the machine's own, never `RECON_NOW`.
+//! because the unique keys see to that. It is one row and nothing that stays on a connection, not even a prepared
+//! statement, so a pooler between may give each transaction another one. Its clock is the database server's, which all hosts share, or this machine's for a
+//! file; never `RECON_NOW`. Should that clock jump, the lease still ends: see [`STRANGE_MS`].
 
-use super::Store;
+use super::{Database, Store};
 use anyhow::{Context, Result};
 use sqlx::Row;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 /// How long a lease lasts after it was last renewed.
 pub const LEASE_MS: u64 = 60_000;
+/// An end that lies further ahead was written by a clock that has been set back since. Nobody can say when it would
+/// come, so such a lease is over; a holder that lives on sees that it was taken, and stops.
+pub const STRANGE_MS: u64 = 2 * LEASE_MS;
 /// How often its holder renews it.
 pub const RENEW_MS: u64 = 20_000;
 /// The lease of everything that judges or writes: `run` and `apply`.
@@ -30,21 +36,33 @@ pub struct Lease {
 }
 
 impl Lease {
-    /// Takes the lease and keeps renewing it; `None` when another holder has it.
+    /// Takes the lease by the store's clock and keeps renewing it; `None` when another holder has it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn acquire_now(store: &Store, name: &'static str) -> Result<Option<Self>> {
+        Self::acquire_by(store, name, Clock::OfTheStore).await
+    }
+
+    /// As [`Self::acquire_now`], by another clock.
     ///
     /// # Errors
     /// When the store cannot be written.
     pub async fn acquire(
         store: &Store,
         name: &'static str,
-        now_us: impl Fn() -> i64 + Send + 'static,
+        now_us: impl Fn() -> i64 + Send + Sync + 'static,
     ) -> Result<Option<Self>> {
+        Self::acquire_by(store, name, Clock::Given(Box::new(now_us))).await
+    }
+
+    async fn acquire_by(store: &Store, name: &'static str, clock: Clock) -> Result<Option<Self>> {
         let holder = holder::this_process();
-        if !take(store, name, &holder, now_us()).await? {
+        if !take(store, name, &holder, clock.now_us(store).await?).await? {
             return Ok(None);
         }
         let is_lost = Arc::new(AtomicBool::new(false));
-        let renewal = tokio::spawn(keep(store.clone(), name, holder.clone(), Arc::clone(&is_lost), now_us));
+        let renewal = tokio::spawn(keep(store.clone(), name, holder.clone(), Arc::clone(&is_lost), clock));
         Ok(Some(Self { store: store.clone(), name, holder, is_lost, renewal }))
     }
 
@@ -62,7 +80,7 @@ impl Lease {
         const SQL: &str = include_str!("../../queries/store/lease_release.sql");
         self.renewal.abort();
         let mut tx = self.store.begin_write().await?;
-        let query = sqlx::query(SQL).bind(self.name).bind(&*self.holder);
+        let query = sqlx::query(SQL).persistent(false).bind(self.name).bind(&*self.holder);
         query.fetch_optional(&mut *tx).await.context("give back the lease")?;
         tx.commit().await.context("give back the lease")
     }
@@ -71,6 +89,32 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.renewal.abort();
+    }
+}
+
+/// What the time is for a lease.
+enum Clock {
+    /// The database server's, or the machine's for a file.
+    OfTheStore,
+    /// Another one.
+    Given(Box<dyn Fn() -> i64 + Send + Sync>),
+}
+
+impl Clock {
+    async fn now_us(&self, store: &Store) -> Result<i64> {
+        const SQL: &str = include_str!("../../queries/postgres/lease_now.sql");
+        match (self, store.database()) {
+            (Self::Given(now_us), _) => Ok(now_us()),
+            (Self::OfTheStore, Database::Sqlite) => Ok(crate::clock::machine_now_us()),
+            (Self::OfTheStore, Database::Postgres) => {
+                const CONTEXT: &str = "read the database server's clock";
+                // In a transaction: a pooler keeps one connection for it.
+                let mut tx = store.begin().await.context(CONTEXT)?;
+                let row = sqlx::query(SQL).persistent(false).fetch_one(&mut *tx).await.context(CONTEXT)?;
+                tx.commit().await.context(CONTEXT)?;
+                Ok(row.try_get("now_us")?)
+            }
+        }
     }
 }
 
@@ -83,12 +127,23 @@ pub async fn take(store: &Store, name: &str, holder: &str, now_us: i64) -> Resul
     const ACQUIRE: &str = include_str!("../../queries/store/lease_acquire.sql");
     let context = || format!("take the lease `{name}`");
     let mut tx = store.begin_write().await.with_context(context)?;
-    let row = sqlx::query(READ).bind(name).fetch_optional(&mut *tx).await.with_context(context)?;
+    let row = sqlx::query(READ)
+        .persistent(false)
+        .bind(name)
+        .fetch_optional(&mut *tx)
+        .await
+        .with_context(context)?;
     let held_by = row.map(|row| row.try_get::<String, _>("holder")).transpose()?;
     let gone = held_by.filter(|other| holder::is_gone(other)).unwrap_or_else(|| holder.to_owned());
-    let expires_at_us =
-        now_us.saturating_add(i64::try_from(LEASE_MS).unwrap_or(i64::MAX).saturating_mul(1_000));
-    let query = sqlx::query(ACQUIRE).bind(name).bind(holder).bind(expires_at_us).bind(gone).bind(now_us);
+    let expires_at_us = after(now_us, LEASE_MS);
+    let query = sqlx::query(ACQUIRE)
+        .persistent(false)
+        .bind(name)
+        .bind(holder)
+        .bind(expires_at_us)
+        .bind(gone)
+        .bind(now_us);
+    let query = query.bind(after(now_us, STRANGE_MS));
     let taken = query.fetch_optional(&mut *tx).await.with_context(context)?.is_some();
     tx.commit().await.with_context(context)?;
     Ok(taken)
@@ -100,33 +155,30 @@ pub async fn take(store: &Store, name: &str, holder: &str, now_us: i64) -> Resul
 /// When the store cannot be written.
 pub async fn renew(store: &Store, name: &str, holder: &str, now_us: i64) -> Result<bool> {
     const SQL: &str = include_str!("../../queries/store/lease_renew.sql");
-    let expires_at_us =
-        now_us.saturating_add(i64::try_from(LEASE_MS).unwrap_or(i64::MAX).saturating_mul(1_000));
+    let expires_at_us = after(now_us, LEASE_MS);
     let mut tx = store.begin_write().await?;
-    let query = sqlx::query(SQL).bind(expires_at_us).bind(name).bind(holder);
+    let query = sqlx::query(SQL).persistent(false).bind(expires_at_us).bind(name).bind(holder);
     let renewed = query.fetch_optional(&mut *tx).await.context("renew the lease")?.is_some();
     tx.commit().await.context("renew the lease")?;
     Ok(renewed)
 }
 
-async fn keep(
-    store: Store,
-    name: &'static str,
-    holder: String,
-    is_lost: Arc<AtomicBool>,
-    now_us: impl Fn() -> i64 + Send + 'static,
-) {
-    let mut renewed_at_us = now_us();
+async fn keep(store: Store, name: &'static str, holder: String, is_lost: Arc<AtomicBool>, clock: Clock) {
+    // Whether it can still be ours is told by a clock that nobody sets.
+    let mut renewed_at = Instant::now();
     loop {
         tokio::time::sleep(Duration::from_millis(RENEW_MS)).await;
-        let now = now_us();
-        match renew(&store, name, &holder, now).await {
-            Ok(true) => renewed_at_us = now,
+        let begun_at = Instant::now();
+        let renewed = match clock.now_us(&store).await {
+            Ok(now_us) => renew(&store, name, &holder, now_us).await,
+            Err(error) => Err(error),
+        };
+        match renewed {
+            Ok(true) => renewed_at = begun_at,
             Ok(false) => break,
             Err(error) => {
                 tracing::warn!(lease = name, "the lease {name} could not be renewed: {error:#}");
-                let age_us = u64::try_from(now_us().saturating_sub(renewed_at_us)).unwrap_or(0);
-                if age_us >= LEASE_MS * 1_000 {
+                if renewed_at.elapsed() >= Duration::from_millis(LEASE_MS) {
                     break;
                 }
             }
@@ -134,6 +186,11 @@ async fn keep(
     }
     is_lost.store(true, Ordering::Release);
     tracing::warn!(lease = name, "the lease {name} is lost");
+}
+
+/// An instant this much later, Unix µs.
+fn after(now_us: i64, wait_ms: u64) -> i64 {
+    now_us.saturating_add(i64::try_from(wait_ms).unwrap_or(i64::MAX).saturating_mul(1_000))
 }
 
 /// Holder names: which process of which machine, so that its end can be seen.

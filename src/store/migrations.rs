@@ -6,7 +6,7 @@
 use super::{Database, LOCK_ATTEMPTS, is_busy_code, postgres};
 use anyhow::{Context, Result};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::{AnyConnection, AnyPool, Row, SqlSafeStr};
+use sqlx::{AnyConnection, AnyPool, Connection, Row, SqlSafeStr};
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn all(database: Database) -> Vec<Migration> {
@@ -38,7 +38,9 @@ fn all(database: Database) -> Vec<Migration> {
 /// When the table of migrations cannot be read, or is not there.
 pub(super) async fn is_up_to_date(connection: &mut AnyConnection, database: Database) -> Result<bool> {
     const SQL: &str = include_str!("../../queries/store/migrations_applied.sql");
-    let rows = sqlx::query(SQL).fetch_all(&mut *connection).await.context("read the migrations")?;
+    let mut tx = connection.begin().await.context("read the migrations")?;
+    let rows = sqlx::query(SQL).persistent(false).fetch_all(&mut *tx).await.context("read the migrations")?;
+    tx.commit().await.context("read the migrations")?;
     let mut applied = Vec::with_capacity(rows.len());
     for row in &rows {
         applied.push((row.try_get::<i64, _>("version")?, row.try_get::<Vec<u8>, _>("checksum")?));

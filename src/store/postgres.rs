@@ -8,7 +8,7 @@
 use super::{LOCK_WAIT_MS, shown_url};
 use anyhow::{Context, Result, ensure};
 use sqlx::migrate::Migration;
-use sqlx::{Any, AnyConnection, AnyPool, Row, SqlSafeStr, Transaction};
+use sqlx::{Any, AnyConnection, AnyPool, Connection, Row, SqlSafeStr, Transaction};
 
 /// Limits how long a statement waits for a lock, and does not let a commit answer before it is on disk. Rows are found
 /// by key: a plan made while a table was small, or before it was analysed, reads all of it for each statement, and
@@ -32,7 +32,7 @@ pub(super) async fn begin_write(pool: &AnyPool) -> sqlx::Result<Transaction<'sta
     // Not in one breath with `begin`: the driver would take the connection of a lock that was not had
     // for one without a transaction.
     let mut tx = begin(pool).await?;
-    sqlx::query(LOCK).fetch_one(&mut *tx).await?;
+    sqlx::query(LOCK).persistent(false).fetch_one(&mut *tx).await?;
     Ok(tx)
 }
 
@@ -42,7 +42,10 @@ pub(super) async fn begin_write(pool: &AnyPool) -> sqlx::Result<Transaction<'sta
 /// When the database cannot hold every text, or cannot be read.
 pub(super) async fn has_tables(connection: &mut AnyConnection, url: &str) -> Result<bool> {
     const SQL: &str = include_str!("../../queries/postgres/store_tables.sql");
-    let row = sqlx::query(SQL).fetch_one(&mut *connection).await.context("look at the database")?;
+    // One transaction and no prepared statement: a pooler may stand between.
+    let mut tx = connection.begin().await.context("look at the database")?;
+    let row = sqlx::query(SQL).persistent(false).fetch_one(&mut *tx).await.context("look at the database")?;
+    tx.commit().await.context("look at the database")?;
     let encoding: &str = row.try_get("encoding")?;
     ensure!(encoding == "UTF8", "the encoding of {} is {encoding}, and must be UTF8", shown_url(url));
     Ok(row.try_get::<i32, _>("has_tables")? == 1)

@@ -1,5 +1,5 @@
-//! Calls to the team's own URLs: the outbox's, the notification's, and a handler that is to be tried. Never the
-//! provider's. Nothing here follows a redirect or tries again.
+//! Calls to the team's own URLs: the outbox's, the notifications', a monitor's, and a handler that is to be tried. Never
+//! the provider's. Nothing here follows a redirect or tries again.
 
 use anyhow::{Context, Result};
 use std::time::Duration;
@@ -40,6 +40,26 @@ impl Caller {
             builder = builder.no_proxy().tls_certs_only(std::iter::empty());
         }
         Ok(Self { http: builder.build().context("prepare secure connections")?, url: url.to_owned() })
+    }
+
+    /// Gets the URL; the answer's HTTP status.
+    ///
+    /// # Errors
+    /// When there is no answer in time.
+    pub async fn get(&self) -> Result<u16> {
+        let answer = self.http.get(&self.url).send().await;
+        let answer = answer.map_err(reqwest::Error::without_url).context("no answer")?;
+        Ok(answer.status().as_u16())
+    }
+
+    /// Puts a body of this media type; the answer's HTTP status.
+    ///
+    /// # Errors
+    /// When there is no answer in time.
+    pub async fn put(&self, content_type: &str, body: Vec<u8>) -> Result<u16> {
+        let request = self.http.put(&self.url).header("content-type", content_type).body(body);
+        let answer = request.send().await.map_err(reqwest::Error::without_url).context("no answer")?;
+        Ok(answer.status().as_u16())
     }
 
     /// Posts a body of this media type; the answer's HTTP status.

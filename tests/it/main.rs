@@ -24,6 +24,7 @@ mod invoices;
 mod kill;
 mod life;
 mod local_side;
+mod night;
 mod oracle;
 mod paging;
 mod postgres;

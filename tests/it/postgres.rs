@@ -249,7 +249,7 @@ fn is_root() -> bool {
     output(Command::new("id").arg("-u"), "ask who runs the tests") == "0"
 }
 
-fn as_server_user(binary: &Path) -> Command {
+pub fn as_server_user(binary: &Path) -> Command {
     let mut command = if is_root() {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", USER, "--regid", USER, "--clear-groups"]).arg(binary);

@@ -14,7 +14,6 @@ pub use asking::AskProvider;
 pub use carry_out::{RowOutcome, Tally, Work, carry_out};
 
 use super::Outcome;
-use crate::clock;
 use crate::config::{Settings, Side};
 use crate::correction::{ALLOWED_AUTO, Correction, check_caps};
 use crate::store::lease::{self, Lease};
@@ -109,7 +108,7 @@ pub async fn apply_with(
         return refuse(out, err, &format!("{path}: {cap}"), hint);
     }
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-    let Some(lease) = Lease::acquire(&store, lease::RUN, clock::machine_now_us).await? else {
+    let Some(lease) = Lease::acquire_now(&store, lease::RUN).await? else {
         writeln!(
             err,
             "error: another run is at work on this store\nhint: wait until it ends, then apply again"
@@ -162,7 +161,7 @@ const PLAN_HINT: &str = "rows may be taken out of a plan, nothing else; run `rec
 const NO_PLAN_HINT: &str = "name the plan.csv in the folder of a run, which the last line of that run tells";
 
 fn refuse(out: &mut impl Write, err: &mut impl Write, message: &str, hint: &str) -> Result<Outcome> {
-    writeln!(err, "error: {message}\nhint: {hint}")?;
+    write!(err, "{}", crate::telemetry::error_text(message, hint))?;
     end(out, Outcome::Config, 0, &Tally::default())
 }
 

@@ -12,13 +12,15 @@ mod of_invoices;
 mod offline;
 mod planning;
 mod reporting;
+mod telling;
 mod unknown_ids;
 mod unread;
 
 use super::Outcome;
 use crate::cli::{self, RunRequest};
 use crate::config::Settings;
-use crate::record::{SECOND_US, Window, format_instant};
+use crate::night::Found;
+use crate::record::{SECOND_US, Window};
 use crate::report;
 use crate::store::lease::{self, Lease};
 use crate::store::runs::{self, Run, RunOutcome};
@@ -60,14 +62,19 @@ pub struct Finished {
     pub outcome: Outcome,
     /// Report folder.
     pub dir: Option<PathBuf>,
+    /// What is told of it.
+    pub found: Option<Found>,
 }
 
-/// Reconciles the requested window and says so on stdout.
+/// Reconciles the requested window, says so on stdout, and tells those who were not there.
 ///
 /// # Errors
 /// As [`reconcile`].
 pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
-    Ok(reconcile(settings, request, &mut std::io::stdout()).await?.outcome)
+    let began_us = crate::clock::machine_now_us();
+    let finished = reconcile(settings, request, &mut std::io::stdout()).await;
+    telling::tell(settings, request, began_us, &finished).await;
+    Ok(finished?.outcome)
 }
 
 /// Reconciles the requested window; data for people and programs goes to `out`.
@@ -82,10 +89,10 @@ pub async fn reconcile(
     let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
     let window = resolve_window(settings, request, &store).await?;
     announce(settings, request, window, out)?;
-    let Some(lease) = Lease::acquire(&store, lease::RUN, crate::clock::machine_now_us).await? else {
+    let Some(lease) = Lease::acquire_now(&store, lease::RUN).await? else {
         writeln!(out, "another run holds the lease; nothing was read or written")?;
         writeln!(out, "outcome={} findings=0", Outcome::Locked.as_str())?;
-        return Ok(Finished { outcome: Outcome::Locked, dir: None });
+        return Ok(Finished { outcome: Outcome::Locked, dir: None, found: None });
     };
     let job = begin(settings, request, &store, window).await?;
     let finished = work(&job, &lease, out).await;
@@ -113,13 +120,18 @@ async fn work(job: &Job<'_>, lease: &Lease, out: &mut (dyn Write + Send)) -> Res
 /// Writes down why the run failed, so that only one that was killed looks as if it had never ended. Errors
 /// carry no secrets: what they say here they say on stderr as well.
 async fn record_failure(job: &Job<'_>, error: &anyhow::Error) {
-    let told = format!("{error:#}");
-    let line: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
-    let short: String = line.chars().take(ERROR_CHARS_MAX).collect();
+    let short = short(error);
     let run_id = &job.run_id;
     if let Err(error) = runs::fail(job.store, run_id, crate::clock::now_us(), &short).await {
         tracing::warn!(run_id, "the end of the run {run_id} could not be recorded: {error:#}");
     }
+}
+
+/// An error in one line of bounded length.
+fn short(error: &anyhow::Error) -> String {
+    let told = format!("{error:#}");
+    let line: String = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(ERROR_CHARS_MAX).collect()
 }
 
 async fn resolve_window(settings: &Settings, request: &RunRequest, store: &Store) -> Result<Window> {
@@ -161,7 +173,7 @@ fn announce(
         None => line,
     };
     if request.json {
-        writeln!(std::io::stderr(), "{line}")?;
+        crate::telemetry::say(&line);
     } else {
         writeln!(out, "{line}")?;
     }
@@ -180,7 +192,7 @@ async fn begin<'a>(
         report::write::discard(Path::new(&run.report_dir))?;
     }
     let resume_of = earlier.map(|run| run.run_id);
-    let run_id = run_id(request.now_us);
+    let run_id = crate::telemetry::run_id(request.now_us);
     let run = Run {
         run_id: run_id.clone(),
         started_at_us: request.now_us,
@@ -207,12 +219,4 @@ async fn unfinished(request: &RunRequest, store: &Store, window: Window) -> Resu
     let is_same = |run: &Run| run.window.from_us == window.from_us && run.window.until_us <= window.until_us;
     let latest = runs::recent(store.pool(), 20).await?.into_iter().find(is_same);
     Ok(latest.filter(|run| !run.outcome.is_success() && run.started_at_us >= oldest_us))
-}
-
-/// Sortable by the run's time, and unique: the machine's own microseconds and the process stand in it.
-fn run_id(now_us: i64) -> String {
-    let at = format_instant(now_us - now_us.rem_euclid(SECOND_US), chrono_tz::Tz::UTC);
-    let digits: String = at.chars().take(19).filter(char::is_ascii_alphanumeric).collect();
-    let micros = crate::clock::machine_now_us().rem_euclid(1_000 * SECOND_US);
-    format!("{digits}Z-{micros:09}-{}", std::process::id())
 }

@@ -12,7 +12,8 @@ use crate::config::Side;
 use crate::findings::life::{Life, Place, amounts, life};
 use crate::findings::{Finding, Kind, Standing};
 use crate::gather::{Coverage, CoverageStatus};
-use crate::provider::stripe;
+use crate::night::Found;
+use crate::provider::{Client, stripe};
 use crate::record::{SECOND_US, Scope};
 use crate::report::findings_csv::Row;
 use crate::report::inbox_health::InboxHealth;
@@ -27,6 +28,7 @@ use crate::store::runs::{self, End, RunOutcome};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
+use std::path::Path;
 
 /// An event that waits longer is worth a line.
 const WAITING_SECONDS_MAX: i64 = 15 * 60;
@@ -86,7 +88,21 @@ pub(super) async fn report_and_save(
         summary.applied = Some(applied(&tally));
     }
     print(job, &text, &summary, out)?;
-    Ok(Finished { outcome, dir: Some(dir) })
+    let found = Found {
+        requests: gathered.clients.values().map(Client::requests).sum(),
+        waited_ms: gathered.clients.values().map(waited_ms).sum(),
+        ..Found::of(&input, error, absolute(&dir))
+    };
+    Ok(Finished { outcome, dir: Some(dir), found: Some(found) })
+}
+
+/// A folder as those find it who were not there.
+fn absolute(dir: &Path) -> String {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned()).display().to_string()
+}
+
+fn waited_ms(client: &Client) -> u64 {
+    u64::try_from(client.waited().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn outcome(rows: &[Row<'_>], coverage: &[Coverage], tie_out: &[TieOutRow]) -> Outcome {
@@ -265,7 +281,7 @@ fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write +
 }
 
 /// The program with the configuration that this run was given, for the next command.
-fn configured_program() -> String {
+pub(super) fn configured_program() -> String {
     let program = program();
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
