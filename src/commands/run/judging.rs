@@ -10,7 +10,7 @@ use crate::findings::{
     Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, Unread, conflicting_events,
     coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
-use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
+use crate::gather::{CoverageStatus, Moment, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
@@ -113,13 +113,11 @@ async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<
         }
         Admitted::No => Ok(()),
     };
-    if let Some(local) = &gathered.local {
-        local.effects(job.window, &mut admit).await?;
-        local.states(job.window, &mut admit).await?;
-    }
-    if let Some(inbox) = &gathered.inbox {
-        inbox.events(job.window, &mut admit).await?;
-    }
+    let mut moment = Moment::begin(gathered.local.as_ref(), gathered.inbox.as_ref()).await?;
+    moment.effects(job.window, &mut admit).await?;
+    moment.states(job.window, &mut admit).await?;
+    moment.events(job.window, &mut admit).await?;
+    moment.end().await?;
     Ok((comparer.finish()?, strays.into_iter().collect()))
 }
 
