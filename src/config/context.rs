@@ -190,9 +190,11 @@ impl Context<'_> {
                 })?;
                 Ok(text)
             }
-            scheme if is_mysql(scheme) => {
-                Err(section.bad(key, "names a MySQL or MariaDB, which cannot be the store", hint))
-            }
+            scheme if is_mysql(scheme) => Err(section.bad(
+                key,
+                &format!("has the scheme `{scheme}`, and the store is no MySQL or MariaDB"),
+                hint,
+            )),
             _ => {
                 let why = format!(
                     "has the scheme {}, which is none of sqlite:, postgres:, mysql: and mariadb:",

@@ -18,8 +18,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 3] = [Self::Sqlite, Self::Postgres, Self::MariaDb];
-
     /// The one of three texts that is this database's.
     pub fn pick<'a>(self, sqlite: &'a str, postgres: &'a str, mariadb: &'a str) -> &'a str {
         match self {
@@ -116,7 +114,6 @@ pub struct Team {
     pub store: Store,
     pub settings: Settings,
     pub books: Books,
-    pub kind: Kind,
 }
 
 impl Team {
@@ -149,7 +146,7 @@ impl Team {
         if !rows.is_empty() {
             books.run_sql(rows).await;
         }
-        Self { dir, store, settings, books, kind }
+        Self { dir, store, settings, books }
     }
 
     /// The same team with a line more under `[limits]`.

@@ -225,7 +225,7 @@ async fn a_lookup_that_the_database_cannot_do_is_found_before_anything_is_read(k
     team.write_query("effects.sql", &EFFECTS.replace(from, to));
     let error = unusable(team.local().await);
     let message =
-        kind.pick("no such function", "asked for one object_id, which must be a text", "does not exist");
+        kind.pick("no such function", "asked for one object_id, which must be a text", "no_such_function");
     assert!(error.message.contains(message), "{error}");
 }
 

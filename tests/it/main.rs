@@ -6,6 +6,7 @@ mod apply;
 mod bad_input;
 mod bad_surroundings;
 mod books;
+mod books_oracle;
 mod both_stores;
 mod breaks;
 mod cases;

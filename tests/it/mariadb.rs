@@ -25,8 +25,7 @@ pub struct Server {
 }
 
 /// The end of the pipe is the end of whoever holds its other side.
-const WATCH: &str =
-    "\"$@\" < /dev/null > \"$FOLDER/log\" 2>&1 & server=$!; cat > /dev/null; kill -9 $server; wait";
+const WATCH: &str = "\"$@\" < /dev/null > \"$FOLDER/log\" 2>&1 & server=$!; cat > /dev/null; kill -9 $server 2> /dev/null; wait";
 
 /// How often a port may turn out to be taken.
 const STARTS: u32 = 5;
