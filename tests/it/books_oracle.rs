@@ -176,7 +176,13 @@ fn write_queries(kind: Kind, folder: &Path) {
 }
 
 /// A stage whose shop keeps its books itself.
-async fn staged(kind: Kind, seed: u64, events: usize, faults: Faults, own: Option<Books>) -> (Stage, Books) {
+pub async fn staged(
+    kind: Kind,
+    seed: u64,
+    events: usize,
+    faults: Faults,
+    own: Option<Books>,
+) -> (Stage, Books) {
     let mix = Mix::random(seed, u32::try_from(seed % 12).unwrap() + 1);
     let stage = Stage::on(recon::store::Database::Sqlite, seed, events, &mix, faults).await;
     let books = own.unwrap_or_else(|| Books::new(kind, stage.folder.path()));

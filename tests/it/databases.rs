@@ -416,3 +416,35 @@ async fn a_mariadb_is_read_over_the_network_by_who_may_only_read() {
     let error = unusable(LocalBooks::open(&settings, &team.store, dialect, WINDOW).await);
     assert!(error.message.contains("SELECT command denied"), "{error}");
 }
+
+/// Run alone: `cargo test --test it -- --ignored --nocapture a_million_rows`.
+#[tokio::test]
+#[ignore = "measures the memory of this process"]
+async fn a_million_rows_are_never_all_in_memory() {
+    const ROWS: u64 = 1_000_000;
+    let rows = format!(
+        "insert into deliveries
+         select concat('evt_', seq), 'charge.succeeded', {AT_US}, 'done', null from seq_1_to_{ROWS}"
+    );
+    let team = Team::new(Kind::MariaDb, &rows).await;
+    let inbox = Inbox::open(&team.settings).await.unwrap().unwrap();
+    let resident_kib = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap().to_owned();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = resident_kib();
+    let (mut seen, mut most) = (0_u64, before);
+    let began = std::time::Instant::now();
+    let mut sink = |_| {
+        seen += 1;
+        if seen % 10_000 == 0 {
+            most = most.max(resident_kib());
+        }
+        Ok(())
+    };
+    inbox.events(WINDOW, &mut sink).await.unwrap();
+    eprintln!("{seen} rows in {:?}, {before} KiB before, {most} KiB at most", began.elapsed());
+    assert_eq!(seen, ROWS);
+    assert!(most < before + 32 * 1024, "{before} KiB before, {most} KiB at most");
+}

@@ -27,6 +27,7 @@ mod local_side;
 mod mariadb;
 mod oracle;
 mod paging;
+mod pgbouncer;
 mod postgres;
 mod postgres_books;
 mod postgres_store;
