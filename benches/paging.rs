@@ -190,5 +190,10 @@ fn settings(url: &str) -> ProviderSettings {
 }
 
 fn limits() -> LimitSettings {
-    LimitSettings { run_budget: Duration::from_hours(2), ask_count_max: 1000, attempts_max: 6 }
+    LimitSettings {
+        run_budget: Duration::from_hours(2),
+        ask_count_max: 1000,
+        attempts_max: 6,
+        statement_timeout: Duration::from_mins(10),
+    }
 }

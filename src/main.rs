@@ -223,7 +223,11 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 fn explain(error: &anyhow::Error) -> (Outcome, &str) {
     let unusable = error.chain().find_map(|cause| cause.downcast_ref::<Unusable>());
     let usage = error.chain().find_map(|cause| cause.downcast_ref::<UsageError>());
-    match (unusable, usage, hint_of(error).or_else(|| store_hint(error))) {
+    match (
+        unusable,
+        usage,
+        hint_of(error).or_else(|| recon::gather::hint_of(error)).or_else(|| store_hint(error)),
+    ) {
         (Some(unusable), ..) => (Outcome::Config, &unusable.hint),
         // Running it again as it stands cannot help either.
         (None, Some(usage), _) => (Outcome::Config, &usage.hint),

@@ -4,7 +4,7 @@
 use super::document::Section;
 use super::load::{Environment, Needs};
 use super::unusable::Unusable;
-use super::values::{beside, check_called_url, check_postgres_url, parse_called_url, shown};
+use super::values::{beside, check_called_url, check_mysql_url, check_postgres_url, parse_called_url, shown};
 use super::{Secret, Side};
 use std::path::{Path, PathBuf};
 use toml::de::DeValue;
@@ -178,8 +178,12 @@ impl Context<'_> {
             "none" => Ok(Side::Absent),
             "files" => Ok(Side::Database(Secret::new(super::file_tables::URL.to_owned()))),
             _ => {
-                const HINT: &str = "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables";
-                Ok(Side::Database(Secret::new(self.database(section, key, &url, HINT)?)))
+                const HINT: &str = "write it as sqlite:books.db, postgres://user@host/database or mysql://user@host/database, or \"store\" for recon's own tables";
+                let text = match url.text.split_once(':') {
+                    Some((scheme, rest)) if is_mysql(scheme) => mysql(section, key, &url, rest)?,
+                    _ => self.database(section, key, &url, HINT)?,
+                };
+                Ok(Side::Database(Secret::new(text)))
             }
         }
     }
@@ -221,9 +225,14 @@ impl Context<'_> {
                 })?;
                 Ok(text)
             }
+            scheme if is_mysql(scheme) => Err(section.bad(
+                key,
+                &format!("has the scheme `{scheme}`, and the store is no MySQL or MariaDB"),
+                hint,
+            )),
             _ => {
                 let why = format!(
-                    "has the scheme {}, and this release reads sqlite: and postgres: only",
+                    "has the scheme {}, which is none of sqlite:, postgres:, mysql: and mariadb:",
                     shown(scheme)
                 );
                 Err(section.bad(key, &why, hint))
@@ -241,6 +250,24 @@ impl Context<'_> {
         }
         Ok(format!("sqlite:{}", beside(&self.folder, path).display()))
     }
+}
+
+fn is_mysql(scheme: &str) -> bool {
+    matches!(scheme.to_ascii_lowercase().as_str(), "mysql" | "mariadb")
+}
+
+/// A `mysql:` or `mariadb:` URL, checked; the rest of the program knows it by the first name.
+fn mysql(section: &Section<'_>, key: &str, url: &Url, rest: &str) -> Result<String, Unusable> {
+    let text = format!("mysql:{rest}");
+    check_mysql_url(&text, url.is_secret).map_err(|why| {
+        section.bad(
+            key,
+            why,
+            "write it as mysql://user@host/database; one with a password is read from { env = \"NAME\" } or \
+             { file = \"PATH\" }",
+        )
+    })?;
+    Ok(text)
 }
 
 /// The refusal of a secret that is not there.

@@ -33,6 +33,8 @@ const CORRECTABLE: [Kind; 6] = [
     Kind::ForbiddenTransition,
 ];
 const LOOKUPS_MAX: i64 = 1_000_000;
+/// Databases count milliseconds in 32 bits.
+const STATEMENT_TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
 const ROOT: [&str; 14] = [
     "store",
     "report",
@@ -286,10 +288,15 @@ fn read_compare(root: &Section<'_>) -> Result<CompareSettings, Unusable> {
 }
 
 fn read_limits(root: &Section<'_>) -> Result<LimitSettings, Unusable> {
-    let section = root.section("limits", &["run_budget", "ask_count_max", "attempts_max"])?;
+    let section =
+        root.section("limits", &["run_budget", "ask_count_max", "attempts_max", "statement_timeout"])?;
     let run_budget = duration(&section, "run_budget", "2h")?;
     if run_budget.is_zero() {
         return Err(section.bad("run_budget", "must be longer than nothing", ""));
+    }
+    let statement_timeout = duration(&section, "statement_timeout", "10m")?;
+    if statement_timeout.is_zero() || statement_timeout > STATEMENT_TIMEOUT_MAX {
+        return Err(section.bad("statement_timeout", "must be between 1s and 7d", ""));
     }
     let ask = section.integer("ask_count_max", 0, LOOKUPS_MAX)?.unwrap_or(2_000);
     let attempts = section.integer("attempts_max", 1, 50)?.unwrap_or(6);
@@ -297,5 +304,6 @@ fn read_limits(root: &Section<'_>) -> Result<LimitSettings, Unusable> {
         run_budget,
         ask_count_max: usize::try_from(ask).unwrap_or_default(),
         attempts_max: u32::try_from(attempts).unwrap_or(1),
+        statement_timeout,
     })
 }

@@ -273,6 +273,8 @@ pub struct LimitSettings {
     pub ask_count_max: usize,
     /// Attempts for one request.
     pub attempts_max: u32,
+    /// How long one statement may take that reads a side.
+    pub statement_timeout: Duration,
 }
 
 /// Whose deliveries an endpoint takes: it decides how they are signed and what identifies an event.

@@ -169,6 +169,47 @@ pub fn check_postgres_url(url: &str, may_hold_password: bool) -> Result<(), &'st
     Ok(())
 }
 
+/// Parameters of a MySQL URL that are read. The session's time zone, character set and modes are not among them.
+const MYSQL_PARAMETERS: [&str; 5] = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
+
+/// Checks the URL of a MySQL or MariaDB database, `mysql://[user[:password]@]host[:port]/database[?…]`, as
+/// [`check_postgres_url`] does.
+///
+/// # Errors
+/// What is wrong with it. The URL itself is not repeated: it may hold a secret.
+pub fn check_mysql_url(url: &str, may_hold_password: bool) -> Result<(), &'static str> {
+    let rest = url.split_once("://").map(|(_, rest)| rest).ok_or("must begin with mysql:// or mariadb://")?;
+    if rest.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+        return Err("must not hold spaces or line breaks");
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let tail = &rest[authority.len()..];
+    if tail.contains('@') || tail.contains('#') || authority.matches('@').count() > 1 {
+        return Err(
+            "holds a user or password with letters that must be escaped: `/` is %2F, `@` is %40, `#` is %23",
+        );
+    }
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    if user.contains(':') && !may_hold_password {
+        return Err("holds a password written out, which is refused");
+    }
+    if host.is_empty() {
+        return Err("names no host; with a socket write localhost");
+    }
+    if user.is_empty() || user.starts_with(':') {
+        return Err("names no user");
+    }
+    if path.trim_matches('/').is_empty() {
+        return Err("names no database");
+    }
+    let mut names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next());
+    if names.any(|name| name.is_none_or(|name| !MYSQL_PARAMETERS.contains(&name))) {
+        return Err("has a parameter that is none of ssl-mode, ssl-ca, ssl-cert, ssl-key and socket");
+    }
+    Ok(())
+}
+
 /// A path of the configuration file: relative ones are beside the file.
 #[must_use]
 pub fn beside(folder: &Path, path: &str) -> PathBuf {
@@ -258,6 +299,25 @@ mod tests {
         ] {
             assert!(check_called_url(url).is_err(), "{url}");
         }
+    }
+
+    #[test]
+    fn c82_mysql_urls_and_their_passwords() {
+        let refused = |url: &str| check_mysql_url(url, false).unwrap_err();
+        let checked = "mysql://reader@db.internal:3306/shop?ssl-mode=VERIFY_IDENTITY";
+        assert_eq!(check_mysql_url(checked, false), Ok(()));
+        assert_eq!(
+            check_mysql_url("mariadb://reader@localhost/shop?socket=/run/mysqld/s.sock", false),
+            Ok(())
+        );
+        assert_eq!(check_mysql_url("mysql://reader:hunter2@db/shop", true), Ok(()));
+        assert!(refused("mysql://reader:hunter2@db/shop").contains("refused"));
+        assert!(refused("mysql://reader:a@b@db/shop").contains("escaped"));
+        assert!(refused("mysql://reader@/shop").contains("host"));
+        assert!(refused("mysql://db/shop").contains("user"));
+        assert!(refused("mysql://reader@db").contains("database"));
+        assert!(refused("mysql://reader@db/shop?time-zone=x").contains("parameter"));
+        assert!(refused("mysql:db").contains("mysql://"));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 use super::rows::{Cell, TeamRow};
 use crate::config::{Unusable, nearest};
 use crate::record::{Scope, minor_from_decimal};
-use sqlx::Column;
 use std::collections::BTreeMap;
 
 /// Instants before 1973 are seconds or milliseconds that were taken for microseconds.
@@ -37,8 +36,8 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Finds the columns by name, in any order and any case.
-    pub fn find<C: Column>(file: &str, contract: &Contract, columns: &[C]) -> Result<Self, Unusable> {
-        let names: Vec<String> = columns.iter().map(|column| column.name().to_lowercase()).collect();
+    pub fn find(file: &str, contract: &Contract, names: &[String]) -> Result<Self, Unusable> {
+        let names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
         let mut index = BTreeMap::new();
         let wanted = contract.required.iter().chain(contract.one_of).chain(contract.optional);
         for name in wanted {
@@ -68,6 +67,11 @@ impl Columns {
             return Err(Unusable::new(format!("{file}: the column {names} is missing"), hint));
         }
         Ok(Self { file: file.to_owned(), row_id: contract.row_id, index })
+    }
+
+    /// Where a column stands; `None` where the statement does not give it.
+    pub fn place(&self, name: &str) -> Option<usize> {
+        self.index.get(name).copied()
     }
 
     pub fn row<'a>(&'a self, row: &'a TeamRow, number: u64) -> RowReader<'a> {
@@ -133,6 +137,13 @@ impl RowReader<'_> {
         }
     }
 
+    /// Whether the row is one of those that were asked for, byte for byte: a database may take ids for the same that
+    /// differ in the case of a letter or in blanks at the end.
+    pub fn is_wanted(&self, only: Option<(&str, &[&str])>) -> Result<bool, Unusable> {
+        let Some((column, ids)) = only else { return Ok(true) };
+        Ok(ids.binary_search(&self.text(column)?.as_str()).is_ok())
+    }
+
     /// (provider, account, mode); the account may be empty, and nothing may be null.
     pub fn scope(&self) -> Result<Scope, Unusable> {
         if matches!(self.cell("account")?, Some(Cell::Null)) {
@@ -158,11 +169,9 @@ impl RowReader<'_> {
                 Ok(number) => Ok(Some(number)),
                 Err(_) => Err(self.bad(name, "must be a whole number", "")),
             },
-            Some(Cell::Time) => Err(self.bad(
-                name,
-                "must be a whole number, and is a date",
-                "write `cast(extract(epoch from …) * 1000000 as bigint)` in the select",
-            )),
+            Some(Cell::Time) => {
+                Err(self.bad(name, "must be a whole number, and is a date", self.row.instant_hint()))
+            }
             Some(Cell::Real | Cell::Blob) => Err(self.bad(
                 name,
                 "must be a whole number, and is not",

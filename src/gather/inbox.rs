@@ -1,13 +1,12 @@
 //! The inbox: the rows of the team's `inbox.sql` become facts, and single bodies are read on demand.
 
 use super::columns::{Columns, Contract, RowReader};
-use super::rows::Bind;
-use super::source::{ALL_TIME, FILTER_IDS, FactSink, Source, window_binds};
+use super::reader::{Bind, Reader};
+use super::source::{FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
 use crate::config::{Settings, Unusable, shown};
 use crate::record::{Fact, InboxEvent, InboxStatus, Scope, Window};
 use anyhow::{Context, Result};
-use futures_util::TryStreamExt;
 use std::collections::BTreeSet;
 
 const BINDS: [&str; 2] = ["from_us", "until_us"];
@@ -18,12 +17,13 @@ const INBOX: Contract = Contract {
     optional: &["body_sha256"],
     row_id: "event_id",
 };
-const BODY: Contract = Contract { required: &["body"], one_of: &[], optional: &[], row_id: "event_id" };
+const BODY: Contract =
+    Contract { required: &["body"], one_of: &[], optional: &["event_id"], row_id: "event_id" };
 
 /// The inbox, open and checked against its contract.
 #[derive(Debug)]
 pub struct Inbox {
-    source: Source,
+    pub(super) source: Source,
     events: (Statement, Columns),
     body: (Statement, Columns),
 }
@@ -34,30 +34,55 @@ impl Inbox {
     /// # Errors
     /// [`Unusable`] when a statement or its columns do not keep the contract.
     pub async fn open(settings: &Settings) -> Result<Option<Self>> {
-        let Some(source) = Source::open(&settings.inbox, &settings.store_url, "[inbox] url").await? else {
+        let Some(source) = Source::open(&settings.inbox, settings, "[inbox] url").await? else {
             return Ok(None);
         };
         let folder = &settings.local.queries;
-        let events = source.statement(folder, "inbox.sql", &BINDS, &INBOX).await?;
-        let body = source.statement(folder, "inbox_body.sql", &BODY_BINDS, &BODY).await?;
+        let events = source.statement(folder, "inbox.sql", &BINDS, &INBOX, &["event_id"]).await?;
+        let body = source.statement(folder, "inbox_body.sql", &BODY_BINDS, &BODY, &[]).await?;
         Ok(Some(Self { source, events, body }))
     }
 
-    /// Events received in `window`; answers how many rows there were.
+    /// Events received in `window`, at a moment of their own; answers how many rows there were.
     ///
     /// # Errors
     /// [`Unusable`] when a row does not keep the contract or a status word is unknown; else when reading or
     /// the sink fails.
     pub async fn events(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        self.read(self.events.0.sql().to_owned(), window, &[], sink).await
+        let mut reader = self.source.reader().await?;
+        let count = self.events_at(&mut reader, window, sink).await?;
+        reader.end().await?;
+        Ok(count)
     }
 
-    /// Events of all time with one of these ids.
+    pub(super) async fn events_at(
+        &self,
+        reader: &mut Reader,
+        window: Window,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        self.read(reader, self.events.0.sql().to_owned(), window, None, sink).await
+    }
+
+    /// Events of all time with one of these ids, at a moment of their own.
     ///
     /// # Errors
     /// As [`Self::events`].
     pub async fn events_of(
         &self,
+        scope: &Scope,
+        event_ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let mut reader = self.source.reader().await?;
+        let count = self.events_of_at(&mut reader, scope, event_ids, sink).await?;
+        reader.end().await?;
+        Ok(count)
+    }
+
+    pub(super) async fn events_of_at(
+        &self,
+        reader: &mut Reader,
         scope: &Scope,
         event_ids: &BTreeSet<String>,
         sink: FactSink<'_>,
@@ -74,7 +99,8 @@ impl Inbox {
         };
         for batch in ids.chunks(FILTER_IDS) {
             let sql = self.events.0.filtered("event_id", batch.len());
-            self.read(sql, ALL_TIME, batch, &mut in_scope).await?;
+            let all_time = self.source.all_time();
+            self.read(reader, sql, all_time, Some(("event_id", batch)), &mut in_scope).await?;
         }
         Ok(count)
     }
@@ -84,7 +110,7 @@ impl Inbox {
     /// # Errors
     /// When reading fails.
     pub async fn body(&self, scope: &Scope, event_id: &str) -> Result<Option<Vec<u8>>> {
-        let statement = &self.body.0;
+        let (statement, columns) = &self.body;
         if !self.source.can_hold(event_id) {
             return Ok(None);
         }
@@ -95,22 +121,57 @@ impl Inbox {
             _ => event_id.to_owned(),
         };
         let binds = statement.binds.iter().map(text).map(Bind::Text).collect();
-        let context = || format!("read the body of {event_id} with {}", statement.file);
         let mut reader = self.source.reader().await?;
-        let mut rows = reader.rows(statement.sql().to_owned(), binds);
-        let Some(row) = rows.try_next().await.with_context(context)? else { return Ok(None) };
-        row.bytes("body").with_context(context)
+        let mut rows = reader.rows(&statement.file, statement.sql().to_owned(), binds).await?;
+        let mut found: Option<Option<Vec<u8>>> = None;
+        let mut number = 0;
+        while let Some(row) = rows.next().await? {
+            number += 1;
+            let is_named = columns.place("event_id").is_some();
+            if is_named && !columns.row(&row, number).is_wanted(Some(("event_id", &[event_id])))? {
+                continue;
+            }
+            if found.is_some() && !is_named {
+                return Err(Unusable::new(
+                    format!("{}: gives more than one row for {event_id}", statement.file),
+                    "the database may take other ids for the same: give the column event_id, too, so that they \
+                     are told apart",
+                )
+                .into());
+            }
+            if found.is_none() {
+                let place = columns.place("body").context("the column body is gone")?;
+                let body = row.bytes(place);
+                found = Some(
+                    body.with_context(|| format!("read the body of {event_id} with {}", statement.file))?,
+                );
+            }
+        }
+        drop(rows);
+        reader.end().await?;
+        Ok(found.flatten())
     }
 
-    async fn read(&self, sql: String, window: Window, ids: &[&str], sink: FactSink<'_>) -> Result<u64> {
+    async fn read(
+        &self,
+        reader: &mut Reader,
+        sql: String,
+        window: Window,
+        only: Option<(&str, &[&str])>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
         let (statement, columns) = &self.events;
-        let mut reader = self.source.reader().await?;
-        let mut rows = reader.rows(sql, window_binds(statement, window, ids));
+        let ids = only.map_or(&[][..], |(_, ids)| ids);
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unknown = BTreeSet::new();
         let mut number = 0;
-        while let Some(row) = rows.try_next().await.with_context(|| format!("read {}", statement.file))? {
+        while let Some(row) = rows.next().await? {
             number += 1;
-            match event(&columns.row(&row, number))? {
+            let row = columns.row(&row, number);
+            if !row.is_wanted(only)? {
+                continue;
+            }
+            match event(&row)? {
                 Ok(event) => sink(Fact::InboxEvent(event))?,
                 Err(word) => {
                     unknown.insert(word);

@@ -5,13 +5,13 @@
 
 use super::columns::{Columns, Contract, RowReader};
 use super::dialect::Dialect;
-use super::source::{ALL_TIME, BATCH_ROWS, FILTER_IDS, FactSink, Source, window_binds};
+use super::reader::Reader;
+use super::source::{BATCH_ROWS, FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
 use crate::config::{Settings, Unusable, shown, suggestion};
 use crate::record::{EffectKind, Fact, LocalEffect, LocalState, Scope, Status, Window};
 use crate::store::{AliasTarget, Store, known_as, resolve};
-use anyhow::{Context, Result};
-use futures_util::TryStreamExt;
+use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
 const BINDS: [&str; 2] = ["from_us", "until_us"];
@@ -39,13 +39,17 @@ const STATES: Contract = Contract {
     row_id: "object_id",
 };
 
+/// The columns by which rows are looked up.
+const OBJECT: &str = "object_id";
+const EVENT: &str = "event_id";
+
 /// Words that an error lists.
 const WORDS_MAX: usize = 50;
 
 /// The local side, open and checked against its contract.
 #[derive(Debug)]
 pub struct LocalBooks {
-    source: Source,
+    pub(super) source: Source,
     store: Store,
     effects: (Statement, Columns),
     states: (Statement, Columns),
@@ -73,11 +77,12 @@ impl LocalBooks {
         window: Window,
     ) -> Result<Option<Self>> {
         let local = &settings.local;
-        let Some(source) = Source::open(&local.side, &settings.store_url, "[local] url").await? else {
+        let Some(source) = Source::open(&local.side, settings, "[local] url").await? else {
             return Ok(None);
         };
-        let effects = source.statement(&local.queries, "effects.sql", &BINDS, &EFFECTS).await?;
-        let states = source.statement(&local.queries, "states.sql", &BINDS, &STATES).await?;
+        let queries = &local.queries;
+        let effects = source.statement(queries, "effects.sql", &BINDS, &EFFECTS, &[OBJECT, EVENT]).await?;
+        let states = source.statement(queries, "states.sql", &BINDS, &STATES, &[OBJECT]).await?;
         Ok(Some(Self {
             source,
             store: store.clone(),
@@ -89,53 +94,78 @@ impl LocalBooks {
         }))
     }
 
-    /// Effects booked in `window`; answers how many rows there were.
+    /// Effects booked in `window`, at a moment of their own; answers how many rows there were.
     ///
     /// # Errors
     /// [`Unusable`] when a row does not keep the contract; else when reading or the sink fails.
     pub async fn effects(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        let sql = self.effects.0.sql().to_owned();
-        self.read(Relation::Effects, sql, window, &[], sink).await
+        let mut reader = self.source.reader().await?;
+        let count = self.effects_at(&mut reader, window, sink).await?;
+        reader.end().await?;
+        Ok(count)
     }
 
-    /// Statuses changed in `window`; answers how many rows there were.
+    /// Statuses changed in `window`, at a moment of their own; answers how many rows there were.
     ///
     /// # Errors
     /// [`Unusable`] when a row does not keep the contract, or words are not mapped: all of them are named.
     pub async fn states(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        let sql = self.states.0.sql().to_owned();
-        self.read(Relation::States, sql, window, &[], sink).await
+        let mut reader = self.source.reader().await?;
+        let count = self.states_at(&mut reader, window, sink).await?;
+        reader.end().await?;
+        Ok(count)
     }
 
-    /// Effects of all time whose row carries one of `ids`, or another id of the same payment.
-    ///
-    /// # Errors
-    /// As [`Self::effects`].
-    pub async fn effects_of(&self, scope: &Scope, ids: &BTreeSet<String>, sink: FactSink<'_>) -> Result<u64> {
-        let ids = known_as(&self.store, scope, ids).await?;
-        self.read_filtered(Relation::Effects, "object_id", scope, &ids, sink).await
-    }
-
-    /// Effects of all time whose row names one of these events.
-    ///
-    /// # Errors
-    /// As [`Self::effects`].
-    pub async fn effects_of_events(
+    pub(super) async fn effects_at(
         &self,
+        reader: &mut Reader,
+        window: Window,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let sql = self.effects.0.sql().to_owned();
+        self.read(reader, Relation::Effects, sql, window, None, sink).await
+    }
+
+    pub(super) async fn states_at(
+        &self,
+        reader: &mut Reader,
+        window: Window,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let sql = self.states.0.sql().to_owned();
+        self.read(reader, Relation::States, sql, window, None, sink).await
+    }
+
+    pub(super) async fn effects_of_at(
+        &self,
+        reader: &mut Reader,
+        scope: &Scope,
+        ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
+        let ids = known_as(&self.store, scope, ids).await?;
+        self.read_filtered(reader, Relation::Effects, OBJECT, scope, &ids, sink).await
+    }
+
+    pub(super) async fn effects_of_events_at(
+        &self,
+        reader: &mut Reader,
         scope: &Scope,
         event_ids: &BTreeSet<String>,
         sink: FactSink<'_>,
     ) -> Result<u64> {
-        self.read_filtered(Relation::Effects, "event_id", scope, event_ids, sink).await
+        self.read_filtered(reader, Relation::Effects, EVENT, scope, event_ids, sink).await
     }
 
-    /// Statuses of all time whose row carries one of `ids`, or another id of the same payment.
-    ///
-    /// # Errors
-    /// As [`Self::states`].
-    pub async fn states_of(&self, scope: &Scope, ids: &BTreeSet<String>, sink: FactSink<'_>) -> Result<u64> {
+    pub(super) async fn states_of_at(
+        &self,
+        reader: &mut Reader,
+        scope: &Scope,
+        ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> Result<u64> {
         let ids = known_as(&self.store, scope, ids).await?;
-        self.read_filtered(Relation::States, "object_id", scope, &ids, sink).await
+        self.read_filtered(reader, Relation::States, OBJECT, scope, &ids, sink).await
     }
 
     fn of(&self, relation: Relation) -> &(Statement, Columns) {
@@ -147,6 +177,7 @@ impl LocalBooks {
 
     async fn read_filtered(
         &self,
+        reader: &mut Reader,
         relation: Relation,
         column: &str,
         scope: &Scope,
@@ -171,28 +202,33 @@ impl LocalBooks {
         };
         for batch in ids.chunks(FILTER_IDS) {
             let sql = self.of(relation).0.filtered(column, batch.len());
-            self.read(relation, sql, ALL_TIME, batch, &mut in_scope).await?;
+            let all_time = self.source.all_time();
+            self.read(reader, relation, sql, all_time, Some((column, batch)), &mut in_scope).await?;
         }
         Ok(count)
     }
 
     async fn read(
         &self,
+        reader: &mut Reader,
         relation: Relation,
         sql: String,
         window: Window,
-        ids: &[&str],
+        only: Option<(&str, &[&str])>,
         sink: FactSink<'_>,
     ) -> Result<u64> {
         let (statement, columns) = self.of(relation);
-        let mut reader = self.source.reader().await?;
-        let mut rows = reader.rows(sql, window_binds(statement, window, ids));
+        let ids = only.map_or(&[][..], |(_, ids)| ids);
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unmapped = BTreeSet::new();
         let mut batch = Vec::with_capacity(BATCH_ROWS);
         let mut number = 0;
-        while let Some(row) = rows.try_next().await.with_context(|| format!("read {}", statement.file))? {
+        while let Some(row) = rows.next().await? {
             number += 1;
             let row = columns.row(&row, number);
+            if !row.is_wanted(only)? {
+                continue;
+            }
             match relation {
                 Relation::Effects => batch.push(Fact::LocalEffect(self.effect(&row)?)),
                 Relation::States => match self.state(&row)? {

@@ -1,101 +1,11 @@
-//! Rows of a side's database, whichever it is: the connection that reads them, what is bound, and each
-//! value as the database holds it.
+//! Rows of a side's database, whichever it is: each value as the database holds it.
 
-use anyhow::{Context, Result};
-use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, TryStreamExt};
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgArguments, PgPool, PgRow, PgTypeInfo, PgTypeKind};
-use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
-use sqlx::{Arguments, AssertSqlSafe, Postgres, Row, Sqlite, Transaction, Type, TypeInfo, ValueRef};
+use super::mysql_value::mysql_cell;
+use sqlx::mysql::MySqlRow;
+use sqlx::postgres::{PgRow, PgTypeKind};
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, TypeInfo, ValueRef};
 use std::borrow::Cow;
-
-/// Connections of a side.
-#[derive(Clone, Debug)]
-pub(super) enum Pool {
-    Sqlite(SqlitePool),
-    Postgres(PgPool),
-}
-
-/// Something bound to a statement.
-pub(super) enum Bind {
-    Integer(i64),
-    Text(String),
-}
-
-/// Reads one statement's rows.
-pub(super) enum Reader {
-    /// The connection was opened read only.
-    Sqlite(PoolConnection<Sqlite>),
-    /// A transaction that may only read, of one moment. It says so itself, so that nothing is left set on
-    /// a connection that a pooler hands to somebody else.
-    Postgres(Transaction<'static, Postgres>),
-}
-
-const READ_ONLY: &str = "begin isolation level repeatable read read only";
-
-impl Pool {
-    pub async fn reader(&self) -> Result<Reader> {
-        Ok(match self {
-            Self::Sqlite(pool) => Reader::Sqlite(pool.acquire().await.context("open the database")?),
-            Self::Postgres(pool) => {
-                Reader::Postgres(pool.begin_with(READ_ONLY).await.context("open the database")?)
-            }
-        })
-    }
-}
-
-impl Reader {
-    /// The rows as they arrive: neither side holds all of them in memory.
-    pub fn rows(&mut self, sql: String, binds: Vec<Bind>) -> BoxStream<'_, sqlx::Result<TeamRow>> {
-        let sql = AssertSqlSafe(sql);
-        match self {
-            Self::Sqlite(connection) => {
-                let mut arguments = SqliteArguments::default();
-                if let Err(error) = add_all(&mut arguments, binds) {
-                    return refused(error);
-                }
-                let query = sqlx::query_with::<Sqlite, _>(sql, arguments).persistent(false);
-                query.fetch(&mut **connection).map_ok(TeamRow::Sqlite).boxed()
-            }
-            Self::Postgres(transaction) => {
-                let mut arguments = PgArguments::default();
-                if let Err(error) = add_all(&mut arguments, binds) {
-                    return refused(error);
-                }
-                let query = sqlx::query_with::<Postgres, _>(sql, arguments).persistent(false);
-                query.fetch(&mut **transaction).map_ok(TeamRow::Postgres).boxed()
-            }
-        }
-    }
-}
-
-fn refused<'a>(error: sqlx::Error) -> BoxStream<'a, sqlx::Result<TeamRow>> {
-    futures_util::stream::once(std::future::ready(Err(error))).boxed()
-}
-
-fn add_all<A: Arguments>(arguments: &mut A, binds: Vec<Bind>) -> sqlx::Result<()>
-where
-    i64: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
-    String: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
-{
-    for bind in binds {
-        match bind {
-            Bind::Integer(number) => arguments.add(number),
-            Bind::Text(text) => arguments.add(text),
-        }
-        .map_err(sqlx::Error::Encode)?;
-    }
-    Ok(())
-}
-
-/// The types that PostgreSQL is told for named binds, so that it does not guess others.
-pub(super) fn postgres_types(binds: &[&str]) -> Vec<PgTypeInfo> {
-    let is_instant = |bind: &str| matches!(bind, "from_us" | "until_us");
-    let number = <i64 as Type<Postgres>>::type_info;
-    let text = <String as Type<Postgres>>::type_info;
-    binds.iter().map(|bind| if is_instant(bind) { number() } else { text() }).collect()
-}
 
 /// A value as the database holds it.
 pub(super) enum Cell<'a> {
@@ -114,11 +24,12 @@ pub(super) enum Cell<'a> {
 pub(super) enum TeamRow {
     Sqlite(SqliteRow),
     Postgres(PgRow),
+    MySql(MySqlRow),
 }
 
 /// Why a value cannot be read.
 pub(super) const UNREADABLE: &str = "cannot be read";
-const NOT_UTF8: &str = "is no valid UTF-8 text";
+pub(super) const NOT_UTF8: &str = "is no valid UTF-8 text";
 
 impl TeamRow {
     /// The value at a place.
@@ -126,15 +37,25 @@ impl TeamRow {
         match self {
             Self::Sqlite(row) => sqlite_cell(row, place),
             Self::Postgres(row) => postgres_cell(row, place),
+            Self::MySql(row) => mysql_cell(row, place),
+        }
+    }
+
+    /// How this database makes Unix microseconds of a date of its own.
+    pub const fn instant_hint(&self) -> &'static str {
+        match self {
+            Self::MySql(_) => "write `cast(unix_timestamp(…) * 1000000 as signed)` in the select",
+            _ => "write `cast(extract(epoch from …) * 1000000 as bigint)` in the select",
         }
     }
 
     /// The bytes of a text or binary value; `None` where it is null.
-    pub fn bytes(&self, column: &str) -> sqlx::Result<Option<Vec<u8>>> {
+    pub fn bytes(&self, place: usize) -> sqlx::Result<Option<Vec<u8>>> {
         match self {
-            Self::Sqlite(row) => row.try_get_unchecked(column),
+            Self::Sqlite(row) => row.try_get_unchecked(place),
+            Self::MySql(row) => row.try_get_unchecked(place),
             Self::Postgres(row) => {
-                let value = row.try_get_raw(column)?;
+                let value = row.try_get_raw(place)?;
                 if value.is_null() {
                     return Ok(None);
                 }

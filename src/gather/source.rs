@@ -1,18 +1,16 @@
-//! Where a side is read: a read-only connection, the team's statement files, and rows in batches.
+//! Where a side is read: a read-only database, the team's statement files, and rows in batches.
 
 use super::columns::{Columns, Contract};
-use super::rows::{Bind, Pool, Reader, postgres_types};
-use super::statement::Statement;
-use crate::config::{Side, Unusable};
+use super::connect::{open_mysql, open_postgres, open_sqlite};
+use super::reader::{Bind, Pool, Reader};
+use super::statement::{Statement, Syntax};
+use super::trouble::Told;
+use crate::config::{Secret, Settings, Side, Unusable};
 use crate::record::{Fact, SECOND_US, Window};
 use crate::store::{Database, shown_url};
-use anyhow::{Context, Result};
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _};
+use anyhow::Result;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::Duration;
 
 /// Takes facts as they are read; an error of its stops the reading.
 pub type FactSink<'a> = &'a mut (dyn FnMut(Fact) -> Result<()> + Send);
@@ -32,72 +30,60 @@ pub(super) const BATCH_ROWS: usize = 500;
 pub(super) const FILTER_IDS: usize = 200;
 
 /// All time, as a window that date functions of databases can still compute with (year 9999).
-pub(super) const ALL_TIME: Window = Window { from_us: 0, until_us: 253_402_300_799 * SECOND_US };
-
-const CONNECTIONS_MAX: u32 = 4;
-const LOCK_WAIT: Duration = Duration::from_secs(10);
+const ALL_TIME: Window = Window { from_us: 0, until_us: 253_402_300_799 * SECOND_US };
+/// The same for MySQL and MariaDB, where `from_unixtime` gives null from 2038 on, later in newer releases
+/// (<https://mariadb.com/kb/en/from_unixtime/>): a comparison with null finds nothing.
+const ALL_TIME_MYSQL: Window = Window { from_us: 0, until_us: 2_147_483_647 * SECOND_US };
 
 /// An open side.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pool: Pool,
+    url: Secret,
+    told: Told,
     is_store: bool,
 }
 
 impl Source {
-    /// Opens a side for reading; `None` where the team has none.
-    pub async fn open(side: &Side, store_url: &str, setting: &str) -> Result<Option<Self>> {
+    /// Opens a side for reading; `None` where the team has none. `setting` is what names it.
+    pub async fn open(side: &Side, settings: &Settings, setting: &'static str) -> Result<Option<Self>> {
         let url = match side {
             Side::Absent => return Ok(None),
-            Side::Store => store_url,
+            Side::Store => &*settings.store_url,
             Side::Database(url) => url.reveal(),
         };
-        let pool = match Database::of_url(url) {
-            Some(Database::Sqlite) => Self::open_sqlite(url, setting).await?,
-            Some(Database::Postgres) => Self::open_postgres(url).await?,
-            None => {
+        let timeout = settings.limits.statement_timeout;
+        let told = Told { setting, place: shown_url(url), timeout };
+        let pool = match (Database::of_url(url), url.starts_with("mysql:")) {
+            (Some(Database::Sqlite), _) => open_sqlite(&told.place, &told).await?,
+            (Some(Database::Postgres), _) => open_postgres(url, &told).await?,
+            (None, true) => open_mysql(url, &told).await?,
+            (None, false) => {
                 return Err(Unusable::new(
-                    format!("{setting} is no sqlite: or postgres: URL, and this release reads no other"),
-                    "write it as sqlite:books.db or postgres://host/database, or \"store\" for recon's own tables",
+                    format!("{setting} is no sqlite:, postgres:, mysql: or mariadb: URL"),
+                    "write it as sqlite:books.db or mysql://host/database, or \"store\" for recon's own tables",
                 )
                 .into());
             }
         };
-        Ok(Some(Self { pool, is_store: *side == Side::Store }))
+        let url = Secret::new(url.to_owned());
+        Ok(Some(Self { pool, url, told, is_store: *side == Side::Store }))
     }
 
-    async fn open_sqlite(url: &str, setting: &str) -> Result<Pool> {
-        let path = shown_url(url);
-        if !Path::new(&path).is_file() {
-            return Err(Unusable::new(
-                format!("{setting} names {path}, and there is no such file"),
-                "name the database that holds the books",
-            )
-            .into());
-        }
-        let options = SqliteConnectOptions::new().filename(&path).read_only(true).busy_timeout(LOCK_WAIT);
-        let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
-        Ok(Pool::Sqlite(pool.with_context(|| format!("open {path} for reading"))?))
+    /// Whether both are read in one database.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.url == other.url
     }
 
-    async fn open_postgres(url: &str) -> Result<Pool> {
-        let context = || format!("open {} for reading", shown_url(url));
-        let options: PgConnectOptions = url.parse().with_context(context)?;
-        // A pool tries a failing connection again until its time is over; one of our own says why at once.
-        let first = options.connect().await.with_context(context)?;
-        first.close().await.with_context(context)?;
-        let pool = PgPoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
-        Ok(Pool::Postgres(pool.with_context(context)?))
-    }
-
-    /// Reads `file` of the folder and checks it against the database: the statement works, and it gives
-    /// the columns of the contract.
+    /// Reads `file` of the folder and checks it against the database: the statement works, as it stands and with
+    /// only rows whose column is one of some texts, for each of `filters`; and it gives the columns of the contract.
     pub async fn statement(
         &self,
         folder: &Path,
         file: &str,
         binds: &[&'static str],
         contract: &Contract,
+        filters: &[&str],
     ) -> Result<(Statement, Columns)> {
         let path = folder.join(file);
         let (label, text) = match std::fs::read_to_string(&path) {
@@ -117,53 +103,41 @@ impl Source {
                 return Err(Unusable::new(format!("cannot read {}: {error}", path.display()), "").into());
             }
         };
-        let statement = Statement::parse(&label, &text, binds)?;
-        let sql = AssertSqlSafe(statement.sql().to_owned()).into_sql_str();
-        let columns = match &self.pool {
-            Pool::Sqlite(pool) => {
-                let prepared = pool.prepare(sql).await.map_err(|error| refused(&label, error))?;
-                Columns::find(&label, contract, prepared.columns())?
-            }
-            Pool::Postgres(pool) => {
-                let prepared = pool.prepare_with(sql, &postgres_types(&statement.binds)).await;
-                let prepared = prepared.map_err(|error| refused(&label, error))?;
-                Columns::find(&label, contract, prepared.columns())?
-            }
-        };
+        let statement = Statement::parse(&label, &text, self.syntax(), binds)?;
+        let names = self.pool.columns(&label, statement.sql(), &statement.binds, &self.told).await?;
+        let columns = Columns::find(&label, contract, &names)?;
+        for column in filters {
+            let binds: Vec<&str> = statement.binds.iter().copied().chain(["id"]).collect();
+            let told = format!("{label}: asked for one {column}, which must be a text");
+            self.pool.columns(&told, &statement.filtered(column, 1), &binds, &self.told).await?;
+        }
         Ok((statement, columns))
     }
 
-    /// A connection that can only read.
+    const fn syntax(&self) -> Syntax {
+        match self.pool {
+            Pool::MySql(_) => Syntax::MySql,
+            Pool::Sqlite(_) | Pool::Postgres { .. } => Syntax::Numbered,
+        }
+    }
+
+    /// Reads at one moment, which begins now.
     pub async fn reader(&self) -> Result<Reader> {
-        self.pool.reader().await
+        self.pool.reader(&self.told).await
+    }
+
+    /// All time, as far as dates of this database go.
+    pub const fn all_time(&self) -> Window {
+        match self.pool {
+            Pool::MySql(_) => ALL_TIME_MYSQL,
+            Pool::Sqlite(_) | Pool::Postgres { .. } => ALL_TIME,
+        }
     }
 
     /// Whether this database can hold such a text: none of PostgreSQL's has a NUL, and binding one there is
     /// an error.
     pub fn can_hold(&self, text: &str) -> bool {
-        matches!(self.pool, Pool::Sqlite(_)) || !text.contains('\0')
-    }
-}
-
-/// SQLite's primary result codes for a database that is busy or locked: try again, nothing is wrong.
-const PASSING_CODES: [&str; 2] = ["5", "6"];
-/// PostgreSQL's classes of errors that a statement has no part in: connection, conflict, resources, operator.
-const PASSING_CLASSES: [&str; 4] = ["08", "40", "53", "57"];
-
-fn is_passing(code: &str) -> bool {
-    PASSING_CODES.contains(&code) || code.len() == 5 && PASSING_CLASSES.contains(&&code[..2])
-}
-
-fn refused(label: &str, error: sqlx::Error) -> anyhow::Error {
-    match &error {
-        sqlx::Error::Database(database) if database.code().is_none_or(|code| !is_passing(&code)) => {
-            Unusable::new(
-                format!("{label}: the database refuses it: {}", database.message()),
-                "correct the statement; its columns are the contract, its tables are yours",
-            )
-            .into()
-        }
-        _ => anyhow::Error::from(error).context(format!("prepare {label}")),
+        !matches!(self.pool, Pool::Postgres { .. }) || !text.contains('\0')
     }
 }
 

@@ -3,13 +3,24 @@
 
 use crate::config::{Unusable, suggestion};
 
+/// How a database writes texts, comments and places for values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Syntax {
+    /// SQLite and PostgreSQL: `$1`, and a bind that is used twice has one place.
+    Numbered,
+    /// MySQL and MariaDB: `?` for each use; backslashes escape inside of texts, `#` begins a comment, and `--`
+    /// does only before a space (<https://dev.mysql.com/doc/refman/8.4/en/comments.html>).
+    MySql,
+}
+
 /// A statement ready for the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Statement {
     /// The file, as errors name it.
     pub file: String,
     sql: String,
-    /// Names of the binds in the order of their numbers, `$1` first.
+    syntax: Syntax,
+    /// Names of the binds in the order of their places; those of `?` may be named more than once.
     pub binds: Vec<&'static str>,
 }
 
@@ -18,9 +29,10 @@ impl Statement {
     ///
     /// # Errors
     /// When a bind is unknown, or there is no statement or more than one.
-    pub fn parse(file: &str, text: &str, allowed: &[&'static str]) -> Result<Self, Unusable> {
-        let mut reader = Reader { text: text.strip_prefix('\u{feff}').unwrap_or(text), at: 0 };
-        let mut statement = Self { file: file.to_owned(), sql: String::new(), binds: Vec::new() };
+    pub fn parse(file: &str, text: &str, syntax: Syntax, allowed: &[&'static str]) -> Result<Self, Unusable> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut reader = Reader { text, at: 0, syntax };
+        let mut statement = Self { file: file.to_owned(), sql: String::new(), syntax, binds: Vec::new() };
         let mut has_words = false;
         let mut is_ended = false;
         while let Some(token) = reader.next_token() {
@@ -43,6 +55,12 @@ impl Statement {
                     statement.sql += text;
                 }
                 Token::Bind(name) => statement.bind(name, allowed)?,
+                Token::Place => {
+                    return Err(Unusable::new(
+                        format!("{file}: holds a `?` that is no part of a text"),
+                        format!("name what stands there: {}", colons(allowed)),
+                    ));
+                }
             }
         }
         if has_words {
@@ -59,6 +77,11 @@ impl Statement {
                 suggestion(name, allowed),
             ));
         };
+        if self.syntax == Syntax::MySql {
+            self.binds.push(known);
+            self.sql.push('?');
+            return Ok(());
+        }
         let position = self.binds.iter().position(|bind| bind == known).unwrap_or_else(|| {
             self.binds.push(known);
             self.binds.len() - 1
@@ -73,14 +96,23 @@ impl Statement {
         &self.sql
     }
 
-    /// The statement, only rows whose `column` is one of `count` values. Their numbers follow its own.
+    /// The statement, only rows whose `column` is one of `count` values, bound after its own. The database
+    /// compares as the column does, which may take other ids for the same: its index is used only so. Whoever
+    /// reads the rows leaves out what is not the same byte for byte.
     pub fn filtered(&self, column: &str, count: usize) -> String {
         let first = self.binds.len() + 1;
-        let numbered: Vec<String> = (first..first + count).map(|number| format!("${number}")).collect();
-        let list = format!("({})", numbered.join(", "));
+        let places: Vec<String> = match self.syntax {
+            Syntax::Numbered => (first..first + count).map(|number| format!("${number}")).collect(),
+            Syntax::MySql => vec!["?".to_owned(); count],
+        };
+        let list = format!("({})", places.join(", "));
         // The line break ends a comment that the statement may end with.
         format!("select * from (\n{}\n) q where q.{column} in {list}", self.sql)
     }
+}
+
+fn colons(names: &[&str]) -> String {
+    names.iter().map(|name| format!(":{name}")).collect::<Vec<_>>().join(", ")
 }
 
 enum Token<'a> {
@@ -90,6 +122,8 @@ enum Token<'a> {
     Text(&'a str),
     /// `:name`, without the colon.
     Bind(&'a str),
+    /// A place for a value that has no name.
+    Place,
     /// A semicolon.
     End,
 }
@@ -97,6 +131,7 @@ enum Token<'a> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    syntax: Syntax,
 }
 
 impl<'a> Reader<'a> {
@@ -105,11 +140,12 @@ impl<'a> Reader<'a> {
         let first = rest.chars().next()?;
         let token = match first {
             ';' => (1, Token::End),
+            '?' if self.syntax == Syntax::MySql => (1, Token::Place),
             '\'' | '"' | '`' => {
-                let length = rest[1..].find(first).map_or(rest.len(), |end| end + 2);
+                let length = self.quoted(rest, first);
                 (length, Token::Text(&rest[..length]))
             }
-            _ if rest.starts_with("--") => {
+            _ if self.begins_comment(rest) => {
                 let length = rest.find('\n').unwrap_or(rest.len());
                 (length, Token::Quiet(&rest[..length]))
             }
@@ -131,6 +167,36 @@ impl<'a> Reader<'a> {
         self.at += token.0;
         Some(token.1)
     }
+
+    /// How long the quoted text is that `rest` begins with, both quotes included.
+    fn quoted(&self, rest: &str, quote: char) -> usize {
+        let escapes = self.syntax == Syntax::MySql && quote != '`';
+        let mut is_escaped = false;
+        for (at, letter) in rest.char_indices().skip(1) {
+            if is_escaped {
+                is_escaped = false;
+            } else if escapes && letter == '\\' {
+                is_escaped = true;
+            } else if letter == quote {
+                return at + 1;
+            }
+        }
+        rest.len()
+    }
+
+    /// Whether the rest of this line is a comment.
+    fn begins_comment(&self, rest: &str) -> bool {
+        let after = rest.strip_prefix("--");
+        match self.syntax {
+            Syntax::Numbered => after.is_some(),
+            Syntax::MySql => {
+                let is_apart = |after: &str| {
+                    after.chars().next().is_none_or(|letter| letter.is_whitespace() || letter.is_control())
+                };
+                rest.starts_with('#') || after.is_some_and(is_apart)
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -140,7 +206,33 @@ mod tests {
     const BINDS: [&str; 2] = ["from_us", "until_us"];
 
     fn parse(text: &str) -> Result<Statement, String> {
-        Statement::parse("effects.sql", text, &BINDS).map_err(|error| error.to_string())
+        Statement::parse("effects.sql", text, Syntax::Numbered, &BINDS).map_err(|error| error.to_string())
+    }
+
+    fn parse_mysql(text: &str) -> Result<Statement, String> {
+        Statement::parse("effects.sql", text, Syntax::MySql, &BINDS).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn mysql_has_one_place_for_each_use() {
+        let statement =
+            parse_mysql("select 1 where a >= :until_us and b < :from_us or c > :until_us").unwrap();
+        assert_eq!(statement.sql(), "select 1 where a >= ? and b < ? or c > ?");
+        assert_eq!(statement.binds, ["until_us", "from_us", "until_us"]);
+        let wrapped = "select * from (\nselect 1 where a >= ? and b < ? or c > ?\n) q where q.a in (?, ?)";
+        assert_eq!(statement.filtered("a", 2), wrapped);
+    }
+
+    #[test]
+    fn mysql_has_texts_and_comments_of_its_own() {
+        let text = r#"select 'it\'s :x', "a \" :y", `a\`, '\\', 5--3, '#' # :z ' ?
+            , '?' -- :w;
+            from t"#;
+        assert_eq!(parse_mysql(text).unwrap().sql(), text);
+        assert_eq!(parse_mysql("select '\\\\', :from_us").unwrap().sql(), "select '\\\\', ?");
+        assert_eq!(parse_mysql("select 5--:from_us").unwrap().sql(), "select 5--?");
+        assert_eq!(parse("select '\\', :from_us").unwrap().sql(), "select '\\', $1");
+        assert!(parse_mysql("select @a := 1, ?").unwrap_err().contains("holds a `?`"));
     }
 
     #[test]
@@ -168,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_unknown_bind_is_named() {
-        let error = Statement::parse("effects.sql", "select :from", &BINDS).unwrap_err();
+        let error = Statement::parse("effects.sql", "select :from", Syntax::Numbered, &BINDS).unwrap_err();
         assert_eq!(error.message, "effects.sql: unknown bind :from");
         assert!(error.hint.contains("did you mean `from_us`?"), "{}", error.hint);
     }

@@ -1,7 +1,7 @@
 //! Loads groups whole: everything of a payment on all sides and over all time, asking each side for
 //! the very ids before anybody is accused.
 
-use super::{Inbox, LocalBooks, ProviderSide};
+use super::{Inbox, LocalBooks, Moment, ProviderSide};
 use crate::findings::Group;
 use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, LocalEffect};
@@ -43,18 +43,24 @@ impl Sides<'_> {
                 Ok(())
             })
             .await?;
-        self.add_local(roots, &mut groups).await?;
+        let mut moment = Moment::begin(self.local, self.inbox).await?;
+        self.add_local(&mut moment, roots, &mut groups).await?;
         self.add_foreign_events(&mut groups).await?;
-        self.add_inbox(&mut groups).await?;
+        self.add_inbox(&mut moment, &mut groups).await?;
+        moment.end().await?;
         Ok(groups)
     }
 
     /// Local rows of the groups' ids over all time, and rows elsewhere that name one of their events.
-    async fn add_local(&self, roots: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
-        let Some(local) = self.local else { return Ok(()) };
+    async fn add_local(
+        &self,
+        moment: &mut Moment<'_>,
+        roots: &BTreeSet<String>,
+        groups: &mut BTreeMap<String, Group>,
+    ) -> Result<()> {
         let reading = self.provider.reading;
         let mut rows = Rows::default();
-        local.effects_of(&reading.scope, roots, &mut |fact| rows.keep(reading, fact)).await?;
+        moment.effects_of(&reading.scope, roots, &mut |fact| rows.keep(reading, fact)).await?;
         let mut roots_of_event: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for (root, group) in groups.iter() {
             for event in &group.provider_events {
@@ -63,13 +69,14 @@ impl Sides<'_> {
         }
         let event_ids: BTreeSet<String> = roots_of_event.keys().cloned().collect();
         let mut by_event = Rows::default();
-        local.effects_of_events(&reading.scope, &event_ids, &mut |fact| by_event.keep(reading, fact)).await?;
+        let mut keep = |fact| by_event.keep(reading, fact);
+        moment.effects_of_events(&reading.scope, &event_ids, &mut keep).await?;
         rows.add(by_event);
         // What undoes a row that is booked elsewhere stands there, too.
         let elsewhere: BTreeSet<String> =
             rows.0.keys().map(|row| row.root_id.clone()).filter(|root| !groups.contains_key(root)).collect();
         let mut undoing = Rows::default();
-        local.effects_of(&reading.scope, &elsewhere, &mut |fact| undoing.keep(reading, fact)).await?;
+        moment.effects_of(&reading.scope, &elsewhere, &mut |fact| undoing.keep(reading, fact)).await?;
         rows.add(undoing);
         rows.share_out(&roots_of_event, groups);
         let mut keep_state = |fact: Fact| {
@@ -81,7 +88,7 @@ impl Sides<'_> {
             }
             Ok(())
         };
-        local.states_of(&reading.scope, roots, &mut keep_state).await?;
+        moment.states_of(&reading.scope, roots, &mut keep_state).await?;
         Ok(())
     }
 
@@ -109,8 +116,7 @@ impl Sides<'_> {
     }
 
     /// Inbox rows of every event that the groups hold.
-    async fn add_inbox(&self, groups: &mut BTreeMap<String, Group>) -> Result<()> {
-        let Some(inbox) = self.inbox else { return Ok(()) };
+    async fn add_inbox(&self, moment: &mut Moment<'_>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
         let mut holders: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (root, group) in groups.iter() {
             for event in &group.provider_events {
@@ -119,7 +125,7 @@ impl Sides<'_> {
         }
         let ids: BTreeSet<String> = holders.keys().cloned().collect();
         let mut rows: Vec<InboxEvent> = Vec::new();
-        inbox
+        moment
             .events_of(&self.provider.reading.scope, &ids, &mut |fact| {
                 if let Fact::InboxEvent(row) = fact {
                     rows.push(row);

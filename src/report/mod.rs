@@ -103,6 +103,8 @@ pub struct ReportInput<'a> {
     pub zone: Tz,
     /// Which date puts money into the window.
     pub basis: Basis,
+    /// The moment of the inbox and the books that were compared, Unix µs.
+    pub as_of_us: i64,
     /// How files are spelled.
     pub style: cell::Style,
     /// How the run ended.

@@ -36,16 +36,17 @@ pub fn shown_url(url: &str) -> String {
     if let Some(path) = url.strip_prefix("sqlite:") {
         return path.to_owned();
     }
-    let Some((_, rest)) = url.split_once("://") else { return "the database".to_owned() };
+    let Some((scheme, rest)) = url.split_once("://") else { return "the database".to_owned() };
+    let (scheme, name) = if scheme == "mysql" { ("mysql", "MySQL") } else { ("postgres", "PostgreSQL") };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let tail = &rest[authority.len()..];
     if tail.contains('@') {
         // A password with a letter that should have been escaped.
-        return "the PostgreSQL database".to_owned();
+        return format!("the {name} database");
     }
     let host = authority.rsplit('@').next().unwrap_or_default();
     let path = tail.split(['?', '#']).next().unwrap_or_default();
-    format!("postgres://{host}{path}")
+    format!("{scheme}://{host}{path}")
 }
 
 #[cfg(test)]
@@ -57,7 +58,9 @@ mod tests {
         assert_eq!(shown_url("sqlite:/var/recon.db"), "/var/recon.db");
         assert_eq!(shown_url("postgres://u:hunter2@db:5432/books?sslmode=x"), "postgres://db:5432/books");
         assert_eq!(shown_url("postgres:///books?host=/run&password=hunter2"), "postgres:///books");
+        assert_eq!(shown_url("mysql://u:hunter2@db:3306/shop?ssl-ca=x"), "mysql://db:3306/shop");
         for url in [
+            "mysql://u:a/hunter2@db/shop",
             "postgres://u:hunter2@db/books",
             "postgres://u:hun@hunter2@db/books",
             "postgres://u:a/hunter2@db/books",

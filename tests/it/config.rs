@@ -264,7 +264,10 @@ fn bad_values_say_what_is_allowed() {
     assert!(bad("[local.status_map]\ndone = \"payed\"").contains("`payed`, which is no status"));
     assert!(bad("[corrections]\nauto = [\"orphan_effect\"]").contains("only a person can put right"));
     assert!(bad("[corrections]\nminor_max = { dollar = 1 }").contains("no currency code"));
-    assert!(bad("[store]\nurl = \"mysql://h/d\"").contains("scheme `mysql`"));
+    assert!(bad("[store]\nurl = \"mysql://h/d\"").contains("scheme `mysql`, and the store is no MySQL"));
+    assert!(bad("[local]\nurl = \"mysql://u:p@h/d\"").contains("holds a password written out"));
+    assert!(bad("[local]\nurl = \"mongodb://h/d\"").contains("scheme `mongodb`, which is none of sqlite:"));
+    assert!(bad("[limits]\nstatement_timeout = \"0s\"").contains("between 1s and 7d"));
     assert!(bad("[compare]\nmemory = \"1MiB\"").contains("at least 16MiB"));
     assert!(bad(PROVIDER).contains("is the name of two providers"));
     assert!(bad("[report\n").starts_with("/etc/recon/recon.toml:4: not readable as TOML"));

@@ -1,145 +1,25 @@
 //! Local books and inbox, read through statements that a team wrote.
 
-use recon::config::{Settings, Unusable, parse};
-use recon::gather::{Dialect, Inbox, LocalBooks};
-use recon::record::{Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Scope, Status, Window};
+use crate::books::{AT_US, EFFECTS, Kind, Team, WINDOW, keep_effect, keep_event, on_each, scope, unusable};
+use recon::config::parse;
+use recon::gather::{Dialect, Inbox, LocalBooks, Moment};
+use recon::record::{Fact, InboxStatus, Scope, Status, Window};
 use recon::store::known_as;
 use recon::store::{Access, Store};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-const AT_US: i64 = 1_769_913_000_000_000;
-const WINDOW: Window = Window { from_us: AT_US - 1_000, until_us: AT_US + 1_000 };
-
-/// A team's database, its statements, and recon's store.
-struct Team {
-    dir: tempfile::TempDir,
-    store: Store,
-    settings: Settings,
-}
-
-const TABLES: &str = "
-    create table payments (id integer primary key, ext text, word text, value decimal(12, 2), amount_text text,
-        cents bigint, currency text, booked datetime, event text, undoes integer);
-    create table deliveries (event_id text, type text, at bigint, state text, body blob);
-";
-const EFFECTS: &str = "
-    select currency, 'a column more' as extra, booked as also_extra, id as effect_id, 'stripe' as provider,
-        '' as account, 'live' as mode, ext as object_id, word as kind, amount_text as amount,
-        1769913000000000 + id as applied_at_us, event as event_id, undoes as corrects_effect_id
-    from payments where 1769913000000000 + id >= :from_us and 1769913000000000 + id < :until_us -- by id
-";
-const STATES: &str = "
-    select 'stripe' as provider, '' as account, 'live' as mode, ext as object_id, word as status,
-        cents as refunded_minor, 1769913000000000 + id as updated_at_us
-    from payments where 1769913000000000 + id >= :from_us and 1769913000000000 + id < :until_us;
-";
-const INBOX: &str = "
-    select 'stripe' as provider, '' as account, 'live' as mode, event_id, type as event_type,
-        at as received_at_us, state as status
-    from deliveries where at >= :from_us and at < :until_us
-";
-const BODY: &str = "select body from deliveries where event_id = :event_id and :provider = 'stripe'";
-
-impl Team {
-    async fn new(rows: &str) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let queries = dir.path().join("queries/local");
-        std::fs::create_dir_all(&queries).unwrap();
-        for (name, text) in
-            [("effects.sql", EFFECTS), ("states.sql", STATES), ("inbox.sql", INBOX), ("inbox_body.sql", BODY)]
-        {
-            std::fs::write(queries.join(name), text).unwrap();
-        }
-        let text = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n[inbox]\nurl = \"sqlite:books.db\"\n\
-             [local]\nurl = \"sqlite:books.db\"\n[local.status_map]\ndone = \"paid\"\n";
-        let settings = parse(text, &dir.path().join("recon.toml"), &|_| Some("key".to_owned())).unwrap();
-        let store = Store::open(&settings.store_url, Access::ReadWrite).await.unwrap();
-        let team = Self { dir, store, settings };
-        team.run_sql(TABLES).await;
-        team.run_sql(rows).await;
-        team
-    }
-
-    async fn run_sql(&self, sql: &str) {
-        let path = self.dir.path().join("books.db");
-        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
-        let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
-        sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned())).execute(&pool).await.unwrap();
-        pool.close().await;
-    }
-
-    fn write_query(&self, name: &str, text: &str) {
-        std::fs::write(self.dir.path().join("queries/local").join(name), text).unwrap();
-    }
-
-    async fn alias(&self, alias: &str, root: &str, is_part: i64) {
-        sqlx::query("insert into alias values ('stripe', '', 'live', $1, $2, $3)")
-            .bind(alias.to_owned())
-            .bind(root.to_owned())
-            .bind(is_part)
-            .execute(self.store.pool())
-            .await
-            .unwrap();
-    }
-
-    async fn books(&self) -> anyhow::Result<LocalBooks> {
-        let dialect = Dialect::stripe(recon::record::iso_exponent);
-        Ok(LocalBooks::open(&self.settings, &self.store, dialect, WINDOW).await?.unwrap())
-    }
-
-    async fn effects(&self) -> anyhow::Result<Vec<LocalEffect>> {
-        let books = self.books().await?;
-        let mut found = Vec::new();
-        books.effects(WINDOW, &mut |fact| keep_effect(&mut found, fact)).await?;
-        Ok(found)
-    }
-
-    async fn states(&self) -> anyhow::Result<Vec<LocalState>> {
-        let books = self.books().await?;
-        let mut found = Vec::new();
-        let mut keep = |fact| {
-            if let Fact::LocalState(state) = fact {
-                found.push(state);
-            }
-            Ok(())
-        };
-        books.states(WINDOW, &mut keep).await?;
-        Ok(found)
-    }
-
-    async fn inbox(&self) -> anyhow::Result<Vec<InboxEvent>> {
-        let inbox = Inbox::open(&self.settings).await?.unwrap();
-        let mut found = Vec::new();
-        inbox.events(WINDOW, &mut |fact| keep_event(&mut found, fact)).await?;
-        Ok(found)
-    }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the shape of a sink")]
-fn keep_effect(found: &mut Vec<LocalEffect>, fact: Fact) -> anyhow::Result<()> {
-    if let Fact::LocalEffect(effect) = fact {
-        found.push(effect);
-    }
-    Ok(())
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the shape of a sink")]
-fn keep_event(found: &mut Vec<InboxEvent>, fact: Fact) -> anyhow::Result<()> {
-    if let Fact::InboxEvent(event) = fact {
-        found.push(event);
-    }
-    Ok(())
-}
-
-fn scope() -> Scope {
-    Scope::new("stripe", "", "live")
-}
-
-#[track_caller]
-fn unusable<T: std::fmt::Debug>(result: anyhow::Result<T>) -> Unusable {
-    result.unwrap_err().downcast::<Unusable>().unwrap()
-}
+on_each!(
+    c42_decimal_text_is_read_digit_by_digit,
+    c42_a_third_decimal_is_an_error_that_names_file_row_and_column,
+    c39_c41_decimals_are_those_of_the_currency,
+    any_alias_leads_to_the_payment_and_an_anchor_stays_itself,
+    the_window_is_half_open_and_many_rows_come_in_batches,
+    rows_that_break_the_contract_are_named,
+    a_statement_that_breaks_the_contract_is_named_before_anything_is_read,
+    statuses_are_mapped_and_all_unknown_words_are_listed,
+    the_inbox_is_read_and_one_body_on_demand,
+);
 
 fn credit(id: i64, object: &str, amount: &str) -> String {
     format!(
@@ -147,10 +27,9 @@ fn credit(id: i64, object: &str, amount: &str) -> String {
     )
 }
 
-#[tokio::test]
-async fn c42_decimal_text_is_read_digit_by_digit() {
+async fn c42_decimal_text_is_read_digit_by_digit(kind: Kind) {
     let rows = [credit(1, "ch_1", "19.99"), credit(2, "ch_2", "8.20"), credit(3, "ch_3", "0.56")].concat();
-    let effects = Team::new(&rows).await.effects().await.unwrap();
+    let effects = Team::new(kind, &rows).await.effects().await.unwrap();
     let read: Vec<_> = effects
         .iter()
         .map(|effect| (effect.effect_id.as_str(), effect.amount_minor, &*effect.currency))
@@ -158,9 +37,8 @@ async fn c42_decimal_text_is_read_digit_by_digit() {
     assert_eq!(read, [("1", 1_999, "usd"), ("2", 820, "usd"), ("3", 56, "usd")]);
 }
 
-#[tokio::test]
-async fn c42_a_third_decimal_is_an_error_that_names_file_row_and_column() {
-    let team = Team::new(&[credit(1, "ch_1", "19.99"), credit(7, "ch_7", "2.675")].concat()).await;
+async fn c42_a_third_decimal_is_an_error_that_names_file_row_and_column(kind: Kind) {
+    let team = Team::new(kind, &[credit(1, "ch_1", "19.99"), credit(7, "ch_7", "2.675")].concat()).await;
     let error = unusable(team.effects().await);
     assert!(error.message.contains("queries/local/effects.sql: row effect_id=7: column amount"), "{error}");
     assert!(error.message.contains("`2.675` has more than 2 decimals"), "{error}");
@@ -169,6 +47,7 @@ async fn c42_a_third_decimal_is_an_error_that_names_file_row_and_column() {
 #[tokio::test]
 async fn c42_a_binary_float_is_refused_and_a_whole_number_is_exact() {
     let team = Team::new(
+        Kind::Sqlite,
         "insert into payments (id, ext, word, value, currency) values (1, 'ch_1', 'credit', '20.00', 'usd');",
     )
     .await;
@@ -184,21 +63,19 @@ async fn c42_a_binary_float_is_refused_and_a_whole_number_is_exact() {
     assert!(unusable(team.effects().await).message.contains("column amount_minor must be a whole number"));
 }
 
-#[tokio::test]
-async fn c39_c41_decimals_are_those_of_the_currency() {
+async fn c39_c41_decimals_are_those_of_the_currency(kind: Kind) {
     let rows = "insert into payments (id, ext, word, amount_text, currency) values
         (1, 'ch_1', 'credit', '500', 'JPY'), (2, 'ch_2', 'credit', '1.234', 'KWD');";
-    let effects = Team::new(rows).await.effects().await.unwrap();
+    let effects = Team::new(kind, rows).await.effects().await.unwrap();
     assert_eq!(effects.iter().map(|effect| effect.amount_minor).collect::<Vec<_>>(), [500, 1_234]);
 }
 
-#[tokio::test]
-async fn any_alias_leads_to_the_payment_and_an_anchor_stays_itself() {
+async fn any_alias_leads_to_the_payment_and_an_anchor_stays_itself(kind: Kind) {
     let rows = "insert into payments (id, ext, word, amount_text, currency, event, undoes) values
         (1, 'cs_1', 'credit', '1.00', 'usd', 'evt_1', null), (2, 'ch_1', 'credit', '1.00', 'usd', null, null),
         (3, 're_1', 'refund', '1.00', 'usd', '', null), (4, 'ch_1', 'refund', '1.00', 'usd', null, null),
         (5, 'ch_9', 'credit', '1.00', 'usd', null, null), (6, 'ch_9', 'credit', '-1.00', 'usd', null, 5);";
-    let team = Team::new(rows).await;
+    let team = Team::new(kind, rows).await;
     for (alias, root, is_part) in
         [("cs_1", "in_1", 0), ("in_1", "ch_1", 0), ("ch_1", "pi_1", 0), ("re_1", "ch_1", 1)]
     {
@@ -221,40 +98,43 @@ async fn any_alias_leads_to_the_payment_and_an_anchor_stays_itself() {
     assert_eq!((effects[5].amount_minor, &*effects[5].corrects_effect_id), (-100, "5"));
 
     // Asked for by the refund, the row that carries the checkout session is found too, over all time.
-    let books = team.books().await.unwrap();
+    let books = team.local().await.unwrap();
     let ids = BTreeSet::from(["re_1".to_owned()]);
     assert_eq!(known_as(&team.store, &scope(), &ids).await.unwrap().len(), 5);
     let mut found = Vec::new();
-    let count = books.effects_of(&scope(), &ids, &mut |fact| keep_effect(&mut found, fact)).await.unwrap();
+    let mut moment = Moment::begin(Some(&books), None).await.unwrap();
+    let mut keep = |fact| keep_effect(&mut found, fact);
+    let count = moment.effects_of(&scope(), &ids, &mut keep).await.unwrap();
     assert_eq!((count, found.len()), (4, 4));
     let events = BTreeSet::from(["evt_1".to_owned()]);
     let mut found = Vec::new();
-    books.effects_of_events(&scope(), &events, &mut |fact| keep_effect(&mut found, fact)).await.unwrap();
+    let mut keep = |fact| keep_effect(&mut found, fact);
+    moment.effects_of_events(&scope(), &events, &mut keep).await.unwrap();
     assert_eq!(found[0].effect_id, "1");
     let other = Scope::new("stripe", "acct_1", "live");
-    assert_eq!(
-        books.effects_of(&other, &BTreeSet::from(["ch_9".to_owned()]), &mut |_| Ok(())).await.unwrap(),
-        0
-    );
+    let ids = BTreeSet::from(["ch_9".to_owned()]);
+    assert_eq!(moment.effects_of(&other, &ids, &mut |_| Ok(())).await.unwrap(), 0);
+    assert_eq!(moment.events(WINDOW, &mut |_| Ok(())).await.unwrap(), 0, "it has no inbox");
+    moment.end().await.unwrap();
 }
 
-#[tokio::test]
-async fn the_window_is_half_open_and_many_rows_come_in_batches() {
+async fn the_window_is_half_open_and_many_rows_come_in_batches(kind: Kind) {
     let rows: String = (0..1_203).map(|id| credit(id - 100, &format!("ch_{id}"), "1.00")).collect();
-    let team = Team::new(&format!("begin; {rows} commit;")).await;
-    let books = team.books().await.unwrap();
+    let team = Team::new(kind, &format!("begin; {rows} commit;")).await;
+    let books = team.local().await.unwrap();
     let mut found = Vec::new();
     let window = Window { from_us: AT_US, until_us: AT_US + 1_102 };
     let count = books.effects(window, &mut |fact| keep_effect(&mut found, fact)).await.unwrap();
     assert_eq!((count, found.len()), (1_102, 1_102));
     assert_eq!(found.iter().filter(|effect| effect.in_window).count(), 1_000);
     let ids: BTreeSet<String> = (0..1_203).map(|id| format!("ch_{id}")).collect();
-    let count = books.effects_of(&scope(), &ids, &mut |_| Ok(())).await.unwrap();
+    let mut moment = Moment::begin(Some(&books), None).await.unwrap();
+    let count = moment.effects_of(&scope(), &ids, &mut |_| Ok(())).await.unwrap();
     assert_eq!(count, 1_203);
+    moment.end().await.unwrap();
 }
 
-#[tokio::test]
-async fn rows_that_break_the_contract_are_named() {
+async fn rows_that_break_the_contract_are_named(kind: Kind) {
     let cases = [
         ("word = 'credits'", "column kind is `credits`"),
         ("ext = ''", "column object_id is empty or null"),
@@ -268,16 +148,17 @@ async fn rows_that_break_the_contract_are_named() {
         ("amount_text = '-46116860184273879.04'", "column amount is -4611686018427387904 minor units"),
     ];
     for (change, message) in cases {
-        let team = Team::new(&format!("{} update payments set {change};", credit(5, "ch_5", "1.00"))).await;
+        let team =
+            Team::new(kind, &format!("{} update payments set {change};", credit(5, "ch_5", "1.00"))).await;
         let error = unusable(team.effects().await);
         assert!(
             error.message.contains("row effect_id=5") && error.message.contains(message),
             "{change}: {error}"
         );
     }
-    let team = Team::new(&credit(5, "ch_5", "10000000000000.00")).await;
+    let team = Team::new(kind, &credit(5, "ch_5", "10000000000000.00")).await;
     assert_eq!(team.effects().await.unwrap()[0].amount_minor, 1_000_000_000_000_000, "the bound itself");
-    let team = Team::new(&credit(5, "ch_5", "1.00")).await;
+    let team = Team::new(kind, &credit(5, "ch_5", "1.00")).await;
     for (from, to, message) in [
         (
             "amount_text as amount",
@@ -294,9 +175,13 @@ async fn rows_that_break_the_contract_are_named() {
     }
 }
 
-#[tokio::test]
-async fn a_statement_that_breaks_the_contract_is_named_before_anything_is_read() {
-    let team = Team::new("").await;
+async fn a_statement_that_breaks_the_contract_is_named_before_anything_is_read(kind: Kind) {
+    let team = Team::new(kind, "").await;
+    let no_table = kind.pick(
+        "refuses it: no such table: payment",
+        "refuses it: relation \"payment\" does not exist",
+        ".payment' doesn't exist",
+    );
     for (text, message) in [
         (EFFECTS.replace(" as object_id", " as object"), "effects.sql: the column object_id is missing"),
         (
@@ -304,7 +189,7 @@ async fn a_statement_that_breaks_the_contract_is_named_before_anything_is_read()
             "the column amount_minor or amount is missing",
         ),
         (EFFECTS.replace("'a column more' as extra", "1 as kind"), "gives the column kind twice"),
-        (EFFECTS.replace("from payments", "from payment"), "refuses it: no such table: payment"),
+        (EFFECTS.replace("from payments", "from payment"), no_table),
         (EFFECTS.replace(":from_us", ":from"), "unknown bind :from"),
         (format!("{EFFECTS}\n; drop table payments"), "more than one statement"),
         (String::new(), "holds no statement"),
@@ -314,17 +199,20 @@ async fn a_statement_that_breaks_the_contract_is_named_before_anything_is_read()
         assert!(error.message.contains(message), "{error}");
     }
     team.write_query("effects.sql", "delete from payments returning 1 as effect_id");
-    assert!(team.books().await.is_err());
+    assert!(team.local().await.is_err());
     std::fs::remove_file(team.dir.path().join("queries/local/effects.sql")).unwrap();
     assert!(unusable(team.effects().await).message.ends_with("effects.sql is missing"));
+    if kind != Kind::Sqlite {
+        return;
+    }
+    team.write_query("effects.sql", EFFECTS);
     std::fs::remove_file(team.dir.path().join("books.db")).unwrap();
     assert!(unusable(team.effects().await).message.contains("there is no such file"));
 }
 
-#[tokio::test]
-async fn statuses_are_mapped_and_all_unknown_words_are_listed() {
+async fn statuses_are_mapped_and_all_unknown_words_are_listed(kind: Kind) {
     let rows = "insert into payments (id, ext, word, cents) values (1, 'pi_1', 'done', 5), (2, 'pi_2', 'refunded', null);";
-    let team = Team::new(rows).await;
+    let team = Team::new(kind, rows).await;
     let states = team.states().await.unwrap();
     let read: Vec<_> = states.iter().map(|state| (state.status, state.refunded_minor)).collect();
     assert_eq!(read, [(Status::Paid, Some(5)), (Status::Refunded, None)]);
@@ -342,14 +230,14 @@ async fn statuses_are_mapped_and_all_unknown_words_are_listed() {
     assert!(error.hint.contains("[local.status_map]"), "{}", error.hint);
 }
 
-#[tokio::test]
-async fn the_inbox_is_read_and_one_body_on_demand() {
+async fn the_inbox_is_read_and_one_body_on_demand(kind: Kind) {
     let rows = format!(
-        "insert into deliveries values ('evt_1', 'charge.succeeded', {AT_US}, 'processed', x'7b7d'),
+        "insert into deliveries values ('evt_1', 'charge.succeeded', {AT_US}, 'processed', {}),
          ('evt_2', 'charge.refunded', {AT_US}, 'FAILED', null), ('evt_3', 'x', {}, 'new', null);",
+        kind.bytes("7b7d"),
         AT_US + 1_000
     );
-    let team = Team::new(&rows).await;
+    let team = Team::new(kind, &rows).await;
     let events = team.inbox().await.unwrap();
     let read: Vec<_> = events.iter().map(|event| (&*event.event_id, event.status)).collect();
     assert_eq!(read, [("evt_1", InboxStatus::Applied), ("evt_2", InboxStatus::Dead)]);

@@ -153,8 +153,16 @@ async fn a_statement_that_writes_writes_nothing() {
     let team = Team::new().await;
     let text = format!("with gone as (delete from bookings returning id) {EFFECTS}");
     team.write_query("effects.sql", &text);
-    let error = format!("{:#}", team.effects().await.unwrap_err());
-    assert!(error.contains("read-only transaction"), "{error}");
+    let error = team.effects().await.unwrap_err();
+    assert!(error.downcast_ref::<Unusable>().unwrap().message.contains("data-modifying"), "{error:#}");
+    team.run_sql(
+        "create function wipe() returns bigint language sql as 'with gone as (delete from bookings returning 1)
+         select count(*) from gone'",
+    )
+    .await;
+    team.write_query("effects.sql", &EFFECTS.replace("null as event_id", "cast(wipe() as text) as event_id"));
+    let error = team.effects().await.unwrap_err();
+    assert!(error.downcast_ref::<Unusable>().unwrap().message.contains("read-only transaction"), "{error:#}");
     team.write_query("effects.sql", EFFECTS);
     assert_eq!(team.effects().await.unwrap().len(), 2);
 }

@@ -248,6 +248,7 @@ impl Sample {
             window: window(),
             zone: ZONE,
             basis: Basis::Created,
+            as_of_us: at(31, 0),
             style,
             outcome: self.outcome,
             exponent: &exponent,

@@ -10,7 +10,7 @@ use crate::findings::{
     Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, Unread, conflicting_events,
     coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
-use crate::gather::{CoverageStatus, ProviderSide, Sides, ids_without_record};
+use crate::gather::{CoverageStatus, Moment, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
 use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
@@ -31,6 +31,8 @@ pub(super) struct Judged {
     pub(super) counted: Counted,
     pub(super) counts: Counts,
     pub(super) tie_out: TieOutInput,
+    /// The moment of the local sides that were compared, Unix µs.
+    pub(super) as_of_us: i64,
 }
 
 impl Judged {
@@ -45,12 +47,13 @@ impl Judged {
 
 /// Compares the sides and judges every suspicious group.
 pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Result<Judged> {
-    let (suspicious, strays) = compare(job, gathered).await?;
+    let (suspicious, strays, as_of_us) = compare(job, gathered).await?;
     let mut judged = Judged {
         findings: strays.iter().map(wrong_scope).collect(),
         counted: Counted::default(),
         counts: suspicious.totals().counts,
         tie_out: TieOutInput::default(),
+        as_of_us,
     };
     for ((scope, currency, kind), sums) in &suspicious.totals().sums {
         let signed =
@@ -91,8 +94,9 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
     Ok(judged)
 }
 
-/// Feeds every side's facts to the comparison. Rows of a scope that is not configured are handed back.
-async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<Stray>)> {
+/// Feeds every side's facts to the comparison, the local sides' of one moment, which is handed back with the rows of a
+/// scope that is not configured.
+async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<Stray>, i64)> {
     let covered: BTreeMap<Scope, Vec<Window>> = gathered
         .readings
         .iter()
@@ -113,14 +117,13 @@ async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<
         }
         Admitted::No => Ok(()),
     };
-    if let Some(local) = &gathered.local {
-        local.effects(job.window, &mut admit).await?;
-        local.states(job.window, &mut admit).await?;
-    }
-    if let Some(inbox) = &gathered.inbox {
-        inbox.events(job.window, &mut admit).await?;
-    }
-    Ok((comparer.finish()?, strays.into_iter().collect()))
+    let mut moment = Moment::begin(gathered.local.as_ref(), gathered.inbox.as_ref()).await?;
+    moment.effects(job.window, &mut admit).await?;
+    moment.states(job.window, &mut admit).await?;
+    moment.events(job.window, &mut admit).await?;
+    let as_of_us = moment.as_of_us;
+    moment.end().await?;
+    Ok((comparer.finish()?, strays.into_iter().collect(), as_of_us))
 }
 
 enum Admitted {

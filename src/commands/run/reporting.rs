@@ -62,6 +62,7 @@ pub(super) async fn report_and_save(
         window: job.window,
         zone: job.settings.report.time_zone,
         basis: job.settings.report.basis,
+        as_of_us: judged.as_of_us,
         style: Style::of(&job.settings.report),
         outcome,
         exponent: &exponent,

@@ -6,7 +6,7 @@
 
 use super::Job;
 use super::gathering::{Gathered, fetch_ids};
-use crate::gather::ProviderSide;
+use crate::gather::{Moment, ProviderSide};
 use crate::provider::stripe::{self, Reading};
 use crate::record::{Fact, SECOND_US, Window};
 use anyhow::Result;
@@ -19,18 +19,16 @@ const BESIDE_MAX: usize = 300;
 /// Asks for what the rows of the window name, and for the invoices and sessions that rows beside it name. Capped;
 /// the rest stays unasked and the notes say so.
 pub(super) async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Reading) -> Result<()> {
-    let (Some(local), Some(client)) = (&gathered.local, gathered.clients.get(&*reading.scope.provider))
-    else {
-        return Ok(());
-    };
+    let Some(client) = gathered.clients.get(&*reading.scope.provider) else { return Ok(()) };
+    let mut moment = Moment::begin(gathered.local.as_ref(), None).await?;
     let side = ProviderSide { store: job.store, reading };
     let mut ids: BTreeSet<String> = BTreeSet::new();
     let mut collect = |fact: Fact| {
         ids.extend(unresolved(reading, fact).map(|(id, _)| id));
         Ok(())
     };
-    local.effects(job.window, &mut collect).await?;
-    local.states(job.window, &mut collect).await?;
+    moment.effects(job.window, &mut collect).await?;
+    moment.states(job.window, &mut collect).await?;
     keep_unknown(side, &mut ids).await?;
     let mut asked: BTreeSet<String> = ids.into_iter().take(job.settings.limits.ask_count_max).collect();
 
@@ -48,8 +46,10 @@ pub(super) async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, read
         }
         Ok(())
     };
-    local.effects(before, &mut collect).await?;
-    local.effects(after, &mut collect).await?;
+    moment.effects(before, &mut collect).await?;
+    moment.effects(after, &mut collect).await?;
+    // The provider is asked with no transaction open.
+    moment.end().await?;
     let mut ids = beside.keys().cloned().collect();
     keep_unknown(side, &mut ids).await?;
     let mut nearest: Vec<(i64, String)> =

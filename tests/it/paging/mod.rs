@@ -75,7 +75,12 @@ fn settings(base_url: &str) -> ProviderSettings {
 }
 
 fn limits() -> LimitSettings {
-    LimitSettings { run_budget: Duration::from_hours(2), ask_count_max: 1000, attempts_max: 4 }
+    LimitSettings {
+        run_budget: Duration::from_hours(2),
+        ask_count_max: 1000,
+        attempts_max: 4,
+        statement_timeout: Duration::from_mins(10),
+    }
 }
 
 /// A store, a client and a run against one server.

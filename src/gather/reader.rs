@@ -1,0 +1,269 @@
+//! The connection that reads a side: one transaction that may only read and sees one moment, and the rows of a
+//! statement as they arrive.
+//!
+//! The one thing to get right: nothing is left behind on a connection that a pooler may hand to somebody else. What
+//! PostgreSQL is told holds for one transaction, and no statement there has a name.
+
+use super::rows::TeamRow;
+use super::trouble::{Told, Trouble};
+use anyhow::Result;
+use futures_util::stream::BoxStream;
+use futures_util::{StreamExt, TryStreamExt};
+use sqlx::mysql::{MySqlArguments, MySqlPool};
+use sqlx::postgres::{PgArguments, PgConnection, PgPool};
+use sqlx::sqlite::{SqliteArguments, SqlitePool};
+use sqlx::{
+    Arguments, AssertSqlSafe, Column, Executor, MySql, Postgres, Row, SqlSafeStr, Sqlite, Statement as _,
+    Transaction, Type,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Connections of a side.
+#[derive(Clone, Debug)]
+pub(super) enum Pool {
+    Sqlite(SqlitePool),
+    Postgres {
+        pool: PgPool,
+        /// Each describes a statement of the team, see [`warm_up`].
+        statements: Arc<Mutex<Vec<Described>>>,
+    },
+    MySql(MySqlPool),
+}
+
+/// Something bound to a statement.
+#[derive(Clone, Debug)]
+pub(super) enum Bind {
+    Integer(i64),
+    Text(String),
+    NoInteger,
+    NoText,
+}
+
+/// A statement that gives one row of nulls with the columns of another one, and what is bound to it.
+type Described = (String, Vec<Bind>);
+
+/// Reads statements at one moment.
+pub(super) struct Reader {
+    transaction: Open,
+    told: Told,
+}
+
+enum Open {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+    MySql(Transaction<'static, MySql>),
+}
+
+/// SQLite sees one moment from the first read on.
+const SQLITE_MOMENT: &str = "select count(*) from sqlite_master where 1 = 0";
+const MYSQL_READ_ONLY: &str = "start transaction with consistent snapshot, read only";
+/// Instructions of SQLite's machine between two looks at the time.
+const SQLITE_STEPS: i32 = 20_000;
+/// How much longer than the database itself this side waits for the end of a statement.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// PostgreSQL's `invalid_sql_statement_name`.
+const NO_SUCH_STATEMENT: &str = "26000";
+
+impl Pool {
+    /// Begins to read: everything that the reader sees is of this moment.
+    pub async fn reader(&self, told: &Told) -> Result<Reader> {
+        let transaction = self.begin(told.timeout).await.map_err(|error| told.unopened(&error))?;
+        Ok(Reader { transaction, told: told.clone() })
+    }
+
+    async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
+        Ok(match self {
+            Self::Sqlite(pool) => {
+                let mut transaction = pool.begin_with("begin deferred").await?;
+                sqlx::query(SQLITE_MOMENT).fetch_all(&mut *transaction).await?;
+                Open::Sqlite(transaction)
+            }
+            Self::Postgres { pool, .. } => {
+                Open::Postgres(pool.begin_with(AssertSqlSafe(read_only(timeout))).await?)
+            }
+            Self::MySql(pool) => Open::MySql(pool.begin_with(MYSQL_READ_ONLY).await?),
+        })
+    }
+
+    /// The names of the columns that a statement gives, without running it.
+    pub async fn columns(&self, label: &str, sql: &str, binds: &[&str], told: &Told) -> Result<Vec<String>> {
+        let stopped = |error: sqlx::Error| told.stopped(label, &error);
+        if let Self::Postgres { pool, statements } = self {
+            let described = (described(sql), no_values(binds));
+            let found = describe_first(pool, &described, told.timeout).await;
+            statements.lock().unwrap_or_else(PoisonError::into_inner).push(described);
+            return found.map_err(stopped);
+        }
+        let owned = AssertSqlSafe(sql.to_owned()).into_sql_str();
+        match self.begin(told.timeout).await.map_err(|error| told.unopened(&error))? {
+            Open::Sqlite(mut transaction) => {
+                Ok(names(transaction.prepare(owned).await.map_err(stopped)?.columns()))
+            }
+            Open::MySql(mut transaction) => {
+                Ok(names(transaction.prepare(owned).await.map_err(stopped)?.columns()))
+            }
+            Open::Postgres(_) => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The driver's own way of preparing leaves a named statement behind. One row of nulls has the columns, too.
+async fn describe_first(
+    pool: &PgPool,
+    described: &Described,
+    timeout: Duration,
+) -> sqlx::Result<Vec<String>> {
+    let mut attempt = 1;
+    loop {
+        let mut transaction = pool.begin_with(AssertSqlSafe(read_only(timeout))).await?;
+        match describe(&mut transaction, described).await {
+            // The connection has learned a type by now, see [`warm_up`].
+            Err(sqlx::Error::Database(refusal))
+                if attempt < 5 && refusal.code().as_deref() == Some(NO_SUCH_STATEMENT) =>
+            {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The driver asks the database about each type that it does not know, such as an enum, with a statement that makes
+/// PostgreSQL forget the nameless one that was just prepared. So every new connection learns all types before it is used.
+pub(super) async fn warm_up(
+    connection: &mut PgConnection,
+    statements: &Mutex<Vec<Described>>,
+) -> sqlx::Result<()> {
+    let statements = statements.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    for described in &statements {
+        let mut transaction = sqlx::Connection::begin(&mut *connection).await?;
+        match describe(&mut transaction, described).await {
+            // What is wrong with a statement is told where it is read.
+            Ok(_) | Err(sqlx::Error::Database(_)) => transaction.rollback().await?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+async fn describe(connection: &mut PgConnection, (sql, binds): &Described) -> sqlx::Result<Vec<String>> {
+    let mut arguments = PgArguments::default();
+    add_all(&mut arguments, binds.clone())?;
+    let query = sqlx::query_with::<Postgres, _>(AssertSqlSafe(sql.clone()), arguments).persistent(false);
+    let row = query.fetch_one(connection).await?;
+    Ok(names(row.columns()))
+}
+
+fn described(sql: &str) -> String {
+    format!("select q.* from (values (1)) one left join (\n{sql}\n) q on false")
+}
+
+fn names<C: Column>(columns: &[C]) -> Vec<String> {
+    columns.iter().map(|column| column.name().to_owned()).collect()
+}
+
+/// Both in one message: the limit is of this transaction.
+fn read_only(timeout: Duration) -> String {
+    format!(
+        "begin isolation level repeatable read read only; set local statement_timeout = {}",
+        timeout.as_millis()
+    )
+}
+
+impl Reader {
+    /// The rows as they arrive: neither side holds all of them in memory. `label` is what errors name.
+    pub async fn rows<'a>(&'a mut self, label: &'a str, sql: String, binds: Vec<Bind>) -> Result<Rows<'a>> {
+        let sql = AssertSqlSafe(sql);
+        let told = &self.told;
+        let stopped = |error: sqlx::Error| told.stopped(label, &error);
+        let stream = match &mut self.transaction {
+            Open::Sqlite(transaction) => {
+                let until = Instant::now() + told.timeout;
+                let mut handle = transaction.lock_handle().await.map_err(stopped)?;
+                handle.set_progress_handler(SQLITE_STEPS, move || Instant::now() < until);
+                drop(handle);
+                let mut arguments = SqliteArguments::default();
+                add_all(&mut arguments, binds).map_err(stopped)?;
+                let query = sqlx::query_with::<Sqlite, _>(sql, arguments).persistent(false);
+                query.fetch(&mut **transaction).map_ok(TeamRow::Sqlite).boxed()
+            }
+            Open::Postgres(transaction) => {
+                let mut arguments = PgArguments::default();
+                add_all(&mut arguments, binds).map_err(stopped)?;
+                let query = sqlx::query_with::<Postgres, _>(sql, arguments).persistent(false);
+                query.fetch(&mut **transaction).map_ok(TeamRow::Postgres).boxed()
+            }
+            Open::MySql(transaction) => {
+                let mut arguments = MySqlArguments::default();
+                add_all(&mut arguments, binds).map_err(stopped)?;
+                let query = sqlx::query_with::<MySql, _>(sql, arguments).persistent(false);
+                query.fetch(&mut **transaction).map_ok(TeamRow::MySql).boxed()
+            }
+        };
+        Ok(Rows { stream, label, told })
+    }
+
+    /// Ends the moment, so that no transaction stays open.
+    pub async fn end(self) -> Result<()> {
+        let Self { transaction, told } = self;
+        let ended = match transaction {
+            Open::Sqlite(mut transaction) => {
+                transaction
+                    .lock_handle()
+                    .await
+                    .map_err(|error| told.unopened(&error))?
+                    .remove_progress_handler();
+                transaction.rollback().await
+            }
+            Open::Postgres(transaction) => transaction.rollback().await,
+            Open::MySql(transaction) => transaction.rollback().await,
+        };
+        ended.map_err(|error| {
+            Trouble::new(format!("{}: the end of reading was not heard: {error}", told.setting), "").into()
+        })
+    }
+}
+
+/// Rows of one statement.
+pub(super) struct Rows<'a> {
+    stream: BoxStream<'a, sqlx::Result<TeamRow>>,
+    label: &'a str,
+    told: &'a Told,
+}
+
+impl Rows<'_> {
+    /// The next row, `None` at the end.
+    pub async fn next(&mut self) -> Result<Option<TeamRow>> {
+        // The database keeps the limit; this is for one that no longer answers.
+        match tokio::time::timeout(self.told.timeout + PATIENCE, self.stream.try_next()).await {
+            Ok(row) => row.map_err(|error| self.told.stopped(self.label, &error)),
+            Err(_) => Err(self.told.too_long(self.label, "the database no longer answers")),
+        }
+    }
+}
+
+fn add_all<A: Arguments>(arguments: &mut A, binds: Vec<Bind>) -> sqlx::Result<()>
+where
+    i64: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+    String: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+    Option<i64>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+    Option<String>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+{
+    for bind in binds {
+        match bind {
+            Bind::Integer(number) => arguments.add(number),
+            Bind::Text(text) => arguments.add(text),
+            Bind::NoInteger => arguments.add(None::<i64>),
+            Bind::NoText => arguments.add(None::<String>),
+        }
+        .map_err(sqlx::Error::Encode)?;
+    }
+    Ok(())
+}
+
+/// No value for each bind, of the type that it has.
+fn no_values(binds: &[&str]) -> Vec<Bind> {
+    let is_instant = |bind: &str| matches!(bind, "from_us" | "until_us");
+    binds.iter().map(|bind| if is_instant(bind) { Bind::NoInteger } else { Bind::NoText }).collect()
+}
