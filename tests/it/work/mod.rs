@@ -8,6 +8,7 @@ mod operating;
 mod order;
 mod outbox;
 mod payout;
+mod poison;
 mod sending;
 mod served;
 pub mod shop;
