@@ -278,7 +278,10 @@ impl<'a> Worker<'a> {
                     Err(error) => Plan::Wait(short(error)),
                 },
             };
-            items.push(Item { claimed, plan });
+            // Whoever was not asked for because the work ends is due again; that never buries it.
+            if !(self.cancel.is_cancelled() && matches!(plan, Plan::Wait(_))) {
+                items.push(Item { claimed, plan });
+            }
         }
         Ok(items)
     }

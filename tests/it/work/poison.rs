@@ -105,6 +105,8 @@ async fn a_worker_that_waits_for_an_answer_ends_at_once_when_asked_to() {
     let shop = Shop::new(31, 200, FETCH_ALL).await;
     let (ids, charge) = ten(&shop).await;
     let (settings, asked) = poisoned(&shop, &charge, Poison::Silence).await;
+    // Late as it is, being interrupted does not bury it.
+    shop.pass(std::time::Duration::from_hours(24 * 5));
     let (canceller, cancel) = Cancel::new();
     let worker = Worker::new(&settings, shop.store.clone(), shop.timing(), cancel).unwrap();
     let began = std::time::Instant::now();
