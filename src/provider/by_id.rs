@@ -15,6 +15,8 @@ use tokio::task::JoinSet;
 /// Requests under way at once, and objects written in one transaction.
 const REQUESTS_MAX: usize = 64;
 const WRITE_RECORDS: usize = 500;
+/// So many failures in a row that concern everybody, and nobody else is asked for.
+const FAILURES_IN_A_ROW: usize = 3;
 
 /// What became of each id that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +29,18 @@ pub struct ById {
     /// `other_object`, `not_found` (of a list), `no_progress`.
     /// Nothing may be concluded about these.
     pub unanswered: BTreeMap<String, &'static str>,
+    /// Of [`fetch_each_by_id`] and [`fetch_each_of`]: asked for in vain, with the failure.
+    pub failed: BTreeMap<String, FetchError>,
+}
+
+/// What a failure means for the other ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Failing {
+    /// The first ends them all.
+    Together,
+    /// It is one id's own, unless several in a row say that the provider is not to be had: then the rest is not
+    /// asked for (`not_asked`).
+    Alone,
 }
 
 /// What an id is asked for.
@@ -56,7 +70,24 @@ pub async fn fetch_by_id(
     ids: &BTreeSet<String>,
     cancel: &Cancel,
 ) -> Result<ById> {
-    ask_all(store, client, scope, stream, ids, Question::Object, cancel).await
+    let asking = Asking { store, client, scope, stream, cancel };
+    ask_all(asking, ids, Question::Object, Failing::Together).await
+}
+
+/// As [`fetch_by_id`], but a failure is its own id's alone, kept in `failed`.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn fetch_each_by_id(
+    store: &Store,
+    client: &Client,
+    scope: &Scope,
+    stream: &Stream,
+    ids: &BTreeSet<String>,
+    cancel: &Cancel,
+) -> Result<ById> {
+    let asking = Asking { store, client, scope, stream, cancel };
+    ask_all(asking, ids, Question::Object, Failing::Alone).await
 }
 
 /// Fetches a stream's objects that name one of `ids` in the field `filter`, whenever they were made, into the
@@ -75,37 +106,85 @@ pub async fn fetch_of(
     (filter, ids): (&'static str, &BTreeSet<String>),
     cancel: &Cancel,
 ) -> Result<ById> {
-    ask_all(store, client, scope, stream, ids, Question::Of(filter), cancel).await
+    let asking = Asking { store, client, scope, stream, cancel };
+    ask_all(asking, ids, Question::Of(filter), Failing::Together).await
 }
 
-async fn ask_all(
+/// As [`fetch_of`], but a failure is its own id's alone, kept in `failed`.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn fetch_each_of(
     store: &Store,
     client: &Client,
     scope: &Scope,
     stream: &Stream,
-    ids: &BTreeSet<String>,
-    question: Question,
+    (filter, ids): (&'static str, &BTreeSet<String>),
     cancel: &Cancel,
 ) -> Result<ById> {
+    let asking = Asking { store, client, scope, stream, cancel };
+    ask_all(asking, ids, Question::Of(filter), Failing::Alone).await
+}
+
+/// Who is asked for a stream's objects, and where they are kept.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    store: &'a Store,
+    client: &'a Client,
+    scope: &'a Scope,
+    stream: &'a Stream,
+    cancel: &'a Cancel,
+}
+
+async fn ask_all(
+    asking: Asking<'_>,
+    ids: &BTreeSet<String>,
+    question: Question,
+    failing: Failing,
+) -> Result<ById> {
+    let Asking { store, client, scope, stream, cancel } = asking;
     let mut result = ById::default();
     let mut records = Vec::new();
     let mut asked = JoinSet::new();
-    let mut ids = ids.iter();
+    let mut under_way: BTreeSet<String> = BTreeSet::new();
+    let mut left = ids.iter();
     let mut failure: Option<anyhow::Error> = None;
+    let mut in_a_row = 0;
     loop {
         while failure.is_none() && asked.len() < REQUESTS_MAX {
-            let Some(id) = ids.next() else { break };
+            let Some(id) = left.next() else { break };
             if !is_askable(id) {
                 result.unanswered.insert(id.clone(), "unaskable_id");
             } else if cancel.is_cancelled() {
                 result.unanswered.insert(id.clone(), "interrupted");
+            } else if in_a_row >= FAILURES_IN_A_ROW && failing == Failing::Alone {
+                result.unanswered.insert(id.clone(), "not_asked");
             } else {
+                under_way.insert(id.clone());
                 asked.spawn(ask(client.clone(), *stream, scope.clone(), id.clone(), question));
             }
         }
-        let Some(done) = asked.join_next().await else { break };
-        match done.context("a look-up's task ended early")? {
-            (id, Ok(Answer::Found(found))) => {
+        let done = tokio::select! {
+            done = asked.join_next() => done,
+            () = cancel.cancelled() => {
+                // What was asked is not waited for. What has come is kept.
+                asked = JoinSet::new();
+                let ids = std::mem::take(&mut under_way);
+                result.unanswered.extend(ids.into_iter().map(|id| (id, "interrupted")));
+                continue;
+            }
+        };
+        let Some(done) = done else { break };
+        let (id, answer) = done.context("a look-up's task ended early")?;
+        under_way.remove(&id);
+        let concerns_all = match &answer {
+            Ok(Answer::Unanswered(cause)) => *cause == "rate_limited",
+            Ok(_) => false,
+            Err(error) => error.concerns_all(),
+        };
+        in_a_row = if concerns_all { in_a_row + 1 } else { 0 };
+        match answer {
+            Ok(Answer::Found(found)) => {
                 match question {
                     Question::Object => {
                         result.found.insert(id);
@@ -116,13 +195,16 @@ async fn ask_all(
                 }
                 records.extend(found);
             }
-            (id, Ok(Answer::Unknown)) => {
+            Ok(Answer::Unknown) => {
                 result.unknown.insert(id);
             }
-            (id, Ok(Answer::Unanswered(cause))) => {
+            Ok(Answer::Unanswered(cause)) => {
                 result.unanswered.insert(id, cause);
             }
-            (_, Err(error)) => {
+            Err(error) if failing == Failing::Alone => {
+                result.failed.insert(id, error);
+            }
+            Err(error) => {
                 failure.get_or_insert(error.into());
             }
         }

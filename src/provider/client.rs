@@ -34,6 +34,7 @@ const LATENCY_US_ASSUMED: u64 = 300_000;
 #[derive(Clone, Debug)]
 pub struct Client {
     inner: Arc<Inner>,
+    answer_timeout: Duration,
 }
 
 struct Inner {
@@ -100,7 +101,14 @@ impl Client {
             is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), answer_timeout: REQUEST_TIMEOUT })
+    }
+
+    /// The same client, that waits no longer than this for one answer.
+    #[must_use]
+    pub const fn answered_within(mut self, timeout: Duration) -> Self {
+        self.answer_timeout = timeout;
+        self
     }
 
     /// GETs `path_and_query` (begins with `/`) as `account` (`""` is the platform account) under the limit of
@@ -274,6 +282,7 @@ impl Client {
         let mut builder = inner
             .http
             .get(url)
+            .timeout(self.answer_timeout)
             .bearer_auth(inner.api_key.reveal())
             .header("stripe-version", API_VERSION)
             .header("accept", "application/json");
@@ -344,8 +353,7 @@ fn http_client(base_url: &str) -> Result<reqwest::Client> {
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(READ_TIMEOUT)
-        .timeout(REQUEST_TIMEOUT);
+        .read_timeout(READ_TIMEOUT);
     if !base_url.starts_with("https://") {
         // Plain HTTP is for loopback: no proxy, and no need of root certificates.
         builder = builder.no_proxy().tls_certs_only(std::iter::empty());

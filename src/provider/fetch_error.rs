@@ -150,6 +150,12 @@ pub enum FetchError {
 }
 
 impl FetchError {
+    /// Whether it says that nobody is answered, rather than that this request was not.
+    #[must_use]
+    pub const fn concerns_all(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Tls { .. } | Self::RateLimited { .. })
+    }
+
     /// What a person can do about it.
     #[must_use]
     pub const fn hint(&self) -> &'static str {

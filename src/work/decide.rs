@@ -3,6 +3,7 @@
 use super::fetch::{Fetched, Said};
 use super::read::{Subject, place};
 use crate::apply::{Aliases, Effect, Request};
+use crate::provider::FetchError;
 use crate::provider::stripe::{Reading, stream_of_id};
 use crate::record::{EffectKey, EffectKind, EventKey, NoteKind, ProviderEffect, Scope, Status};
 
@@ -131,10 +132,16 @@ fn named(subject: &Subject) -> impl Iterator<Item = &String> {
 fn silence(subject: &Subject, fetched: &Fetched) -> Option<Plan> {
     let root = fetched.root_of(&subject.root_id);
     let charges = fetched.charges.get(root).into_iter().flatten();
-    if let Some((id, cause)) =
-        named(subject).chain(charges).find_map(|id| Some((id, fetched.unanswered.get(id)?)))
-    {
-        return Some(Plan::Wait(format!("{id} was not answered for: {cause}")));
+    for id in fetched.needed_by(named(subject).chain(charges)) {
+        match (fetched.failed.get(id), fetched.unanswered.get(id)) {
+            // What cannot be read now cannot be read later.
+            (Some(error @ FetchError::Shape { .. }), _) => return Some(Plan::Bury(short(error))),
+            (Some(error), _) => return Some(Plan::Wait(short(error))),
+            (None, Some(cause)) => {
+                return Some(Plan::Wait(format!("{id} was not answered for: {cause}")));
+            }
+            (None, None) => {}
+        }
     }
     let id = &subject.object_id;
     fetched.unknown.contains(id).then(|| Plan::Fail(format!("the provider does not know {id}")))
@@ -272,4 +279,11 @@ fn needed_charge(common: Common<'_>, subject: &Subject, requests: &[Request]) ->
         return None;
     }
     named(subject).find(|id| stream_of_id(id) == Some("charges")).cloned()
+}
+
+/// An error on one line that a table can hold.
+pub(super) fn short(error: &dyn std::fmt::Display) -> String {
+    const CHARS_MAX: usize = 300;
+    let text = format!("{error:#}");
+    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(CHARS_MAX).collect()
 }

@@ -6,7 +6,7 @@
 use super::read::Subject;
 use crate::gather::ProviderSide;
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, fetch_by_id, fetch_of};
+use crate::provider::{Cancel, Client, FetchError, fetch_each_by_id, fetch_each_of};
 use crate::record::{EffectKind, Fact, Note, NoteKind, ProviderEffect, Scope, Status};
 use crate::store::{self, Store};
 use anyhow::Result;
@@ -42,6 +42,10 @@ pub struct Fetched {
     pub unknown: BTreeSet<String>,
     /// Ids that were not answered for, with a short cause.
     pub unanswered: BTreeMap<String, &'static str>,
+    /// Ids that were asked for in vain.
+    pub failed: BTreeMap<String, FetchError>,
+    /// What was asked for on behalf of each id.
+    pub leads: BTreeMap<String, BTreeSet<String>>,
     /// The payment that each id belongs to, where it is another id.
     pub roots: BTreeMap<String, String>,
     /// The charges of each payment.
@@ -57,6 +61,19 @@ impl Fetched {
     #[must_use]
     pub fn root_of<'a>(&'a self, id: &'a str) -> &'a str {
         self.roots.get(id).map_or(id, String::as_str)
+    }
+
+    /// These ids, and all that was asked for on their behalf.
+    #[must_use]
+    pub fn needed_by<'a>(&'a self, ids: impl Iterator<Item = &'a String>) -> BTreeSet<&'a String> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<&String> = ids.collect();
+        while let Some(id) = open.pop() {
+            if needed.insert(id) {
+                open.extend(self.leads.get(id).into_iter().flatten());
+            }
+        }
+        needed
     }
 }
 
@@ -76,13 +93,13 @@ pub struct Asking<'a> {
 /// Asks for what these events of one scope are about.
 ///
 /// # Errors
-/// When the provider cannot be talked to at all, or the store fails.
+/// When the store fails. What the provider does not answer is told for each id.
 pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched> {
     let scope = &asking.reading.scope;
     let side = ProviderSide { store: asking.store, reading: asking.reading };
     let mut fetched = Fetched { began_us: asking.client.timing().now_us(), ..Fetched::default() };
     let mut seen: BTreeSet<String> = BTreeSet::new();
-    let mut wanted = first_wanted(asking.store, scope, subjects).await?;
+    let mut wanted = first_wanted(asking.store, scope, subjects, &mut fetched).await?;
     for _ in 0..LEVELS {
         for ids in wanted.values_mut() {
             ids.retain(|id| !seen.contains(id));
@@ -97,13 +114,14 @@ pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched>
             seen.extend(ids.iter().cloned());
         }
         side.learn(&level).await?;
-        wanted = next_wanted(asking, &level).await?;
+        wanted = next_wanted(asking, &level, &mut fetched).await?;
     }
     let charges = charges_of_refunds(subjects, &seen, &fetched);
     if let Some(stream) = stripe::stream_named("refunds").filter(|_| !charges.is_empty()) {
-        let answer =
-            fetch_of(asking.store, asking.client, scope, stream, ("charge", &charges), asking.cancel).await?;
+        let of = ("charge", &charges);
+        let answer = fetch_each_of(asking.store, asking.client, scope, stream, of, asking.cancel).await?;
         fetched.unanswered.extend(answer.unanswered);
+        fetched.failed.extend(answer.failed);
         side.learn(&answer.found).await?;
         seen.extend(answer.found);
     }
@@ -113,7 +131,12 @@ pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched>
 }
 
 /// The objects that events name, and the disputes that are known of their payments: each may hold the status.
-async fn first_wanted(store: &Store, scope: &Scope, subjects: &[&Subject]) -> Result<Wanted> {
+async fn first_wanted(
+    store: &Store,
+    scope: &Scope,
+    subjects: &[&Subject],
+    fetched: &mut Fetched,
+) -> Result<Wanted> {
     let mut wanted = Wanted::new();
     let mut add = |id: &str| {
         if let Some(stream) = stripe::stream_of_id(id) {
@@ -135,6 +158,7 @@ async fn first_wanted(store: &Store, scope: &Scope, subjects: &[&Subject]) -> Re
     for alias in store::aliases_of_roots(store, scope, &roots).await? {
         if stripe::stream_of_id(&alias.alias_id) == Some("disputes") {
             add(&alias.alias_id);
+            fetched.leads.entry(alias.root_id).or_default().insert(alias.alias_id);
         }
     }
     Ok(wanted)
@@ -148,17 +172,20 @@ async fn ask(
 ) -> Result<BTreeSet<String>> {
     let Some(stream) = stripe::stream_named(name) else { return Ok(BTreeSet::new()) };
     let Asking { store, client, reading, cancel } = asking;
-    let answer = fetch_by_id(store, client, &reading.scope, stream, ids, cancel).await?;
+    let answer = fetch_each_by_id(store, client, &reading.scope, stream, ids, cancel).await?;
     fetched.unknown.extend(answer.unknown);
     fetched.unanswered.extend(answer.unanswered);
+    fetched.failed.extend(answer.failed);
     Ok(answer.found)
 }
 
 /// What these records lead to on the way to a charge.
-async fn next_wanted(asking: Asking<'_>, ids: &BTreeSet<String>) -> Result<Wanted> {
+async fn next_wanted(asking: Asking<'_>, ids: &BTreeSet<String>, fetched: &mut Fetched) -> Result<Wanted> {
     let mut wanted = Wanted::new();
     for record in store::records_by_id(asking.store, &asking.reading.scope, ids, None).await? {
+        let leads = fetched.leads.entry(record.record_id.clone()).or_default();
         for (stream, id) in stripe::references(&record.stream, &record.body) {
+            leads.insert(id.clone());
             wanted.entry(stream).or_default().insert(id);
         }
         let facts = stripe::facts(asking.reading, &record.stream, &record.body).unwrap_or_default();
@@ -171,6 +198,7 @@ async fn next_wanted(asking: Asking<'_>, ids: &BTreeSet<String>) -> Result<Wante
             let Fact::Alias(alias) = fact else { continue };
             for id in [alias.alias_id, alias.root_id] {
                 if let Some(stream) = stripe::stream_of_id(&id).filter(|stream| leads_on.contains(stream)) {
+                    leads.insert(id.clone());
                     wanted.entry(stream).or_default().insert(id);
                 }
             }

@@ -5,13 +5,13 @@
 //! event costs only itself.
 
 use super::book::{Booking, End, Item, book, failed};
-use super::decide::{Common, Plan, decide};
+use super::decide::{Common, Plan, decide, short};
 use super::fetch::{Asking, Fetched, fetch};
 use super::read::{Meaning, Subject, read};
 use super::tally::{Counting, Tally};
 use crate::config::{Accounts, LimitSettings, ProviderSettings, Settings};
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Backoff, Cancel, Client, FetchError, Timing};
+use crate::provider::{Backoff, Cancel, Client, Timing};
 use crate::record::{EventKey, InboxStatus, Scope, Window};
 use crate::serve::Metrics;
 use crate::store::work::{self, Claimed, Ending, NextAttempts, Pause};
@@ -28,6 +28,8 @@ const POLL: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A worker has no end, so its client has no budget.
 const NO_BUDGET: Duration = Duration::from_hours(24 * 365 * 100);
+/// What one object may take to be answered for, while the others of its batch wait to be booked.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a claim may take to ask for, so that it is done before its events are due again.
 const ASKING_SECONDS: u32 = 4;
 /// Longest wait for a provider that does not answer, in delays of a first retry (10 s: 43 min).
@@ -62,10 +64,12 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// When the system's root certificates cannot be read.
     pub fn new(settings: &'a Settings, store: Store, timing: Timing, cancel: Cancel) -> Result<Self> {
-        let limits = LimitSettings { run_budget: NO_BUDGET, ..settings.limits.clone() };
+        // One try: an event that is not answered for is tried again itself, and holds nobody up.
+        let limits = LimitSettings { run_budget: NO_BUDGET, attempts_max: 1, ..settings.limits.clone() };
         let mut clients = BTreeMap::new();
         for provider in &settings.providers {
-            let client = Client::with_timing(provider, &limits, timing.clone(), Backoff::DEFAULT)?;
+            let client = Client::with_timing(provider, &limits, timing.clone(), Backoff::DEFAULT)?
+                .answered_within(ANSWER_TIMEOUT);
             clients.insert(provider.name.clone(), (provider, client));
         }
         Ok(Self { settings, store, clients, timing, cancel, metrics: None, random: RandomState::new() })
@@ -264,25 +268,18 @@ impl<'a> Worker<'a> {
                     let root = roots.get(&subject.root_id).map_or(&subject.root_id, |target| &target.root_id);
                     decide(common, &claimed.key, &claimed.replayed_for, &subject, root, None)
                 }
-                Meaning::Concerns(subject) => {
-                    let known = match &fetched {
-                        // An object that cannot be read must not hold up the others.
-                        Err(error) if is_shape(error) => fetch(asking, &[&subject]).await.map(Alone::Own),
-                        Err(error) => Err(anyhow::anyhow!("{error:#}")),
-                        Ok(fetched) => Ok(Alone::Shared(fetched)),
-                    };
-                    match known {
-                        Ok(known) => {
-                            let known = known.get();
-                            let root = known.root_of(&subject.root_id);
-                            decide(common, &claimed.key, &claimed.replayed_for, &subject, root, Some(known))
-                        }
-                        Err(error) if is_shape(&error) => Plan::Bury(short(&error)),
-                        Err(error) => Plan::Wait(short(&error)),
+                Meaning::Concerns(subject) => match &fetched {
+                    Ok(known) => {
+                        let root = known.root_of(&subject.root_id);
+                        decide(common, &claimed.key, &claimed.replayed_for, &subject, root, Some(known))
                     }
-                }
+                    Err(error) => Plan::Wait(short(error)),
+                },
             };
-            items.push(Item { claimed, plan });
+            // Whoever was not asked for because the work ends is due again; that never buries it.
+            if !(self.cancel.is_cancelled() && matches!(plan, Plan::Wait(_))) {
+                items.push(Item { claimed, plan });
+            }
         }
         Ok(items)
     }
@@ -360,30 +357,4 @@ impl<'a> Worker<'a> {
             metrics.completion.observe_us(self.timing.now_us().saturating_sub(claimed.received_at_us));
         }
     }
-}
-
-/// What was fetched for a whole batch, or for one event alone.
-enum Alone<'f> {
-    Shared(&'f Fetched),
-    Own(Fetched),
-}
-
-impl Alone<'_> {
-    fn get(&self) -> &Fetched {
-        match self {
-            Self::Shared(fetched) => fetched,
-            Self::Own(fetched) => fetched,
-        }
-    }
-}
-
-fn is_shape(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(FetchError::Shape { .. })))
-}
-
-/// An error on one line that a table can hold.
-fn short(error: &anyhow::Error) -> String {
-    const CHARS_MAX: usize = 300;
-    let text = format!("{error:#}");
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(CHARS_MAX).collect()
 }

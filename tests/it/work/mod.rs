@@ -10,6 +10,7 @@ mod order;
 mod outbox;
 mod patience;
 mod payout;
+mod poison;
 mod sending;
 mod served;
 pub mod shop;
