@@ -6,6 +6,7 @@ use super::metrics;
 use super::text::{Message, for_slack, message};
 use crate::config::{NightSettings, Secret};
 use crate::provider::Timing;
+use crate::store::notification::Free;
 use crate::store::{Access, Store, notification, runs};
 use crate::work::Caller;
 use anyhow::{Context, Result};
@@ -185,7 +186,13 @@ async fn note_told(store: Option<&Store>, kind: &'static str, ended: &Ended<'_>)
     let note = async {
         let at_us = ended.seen_at_us;
         // Nobody else tells of runs: they hold the lease in turn.
-        if notification::claim(store, kind, i64::MAX, i64::MAX, at_us).await? {
+        let free = Free {
+            told_before_us: i64::MAX,
+            now_us: i64::MAX,
+            told_by_wrong_clock_us: i64::MAX,
+            held_by_wrong_clock_us: i64::MAX,
+        };
+        if notification::claim(store, kind, free, at_us).await? {
             notification::settle(store, kind, Some(at_us), at_us).await?;
         }
         anyhow::Ok(())

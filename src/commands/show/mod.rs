@@ -12,7 +12,7 @@ use crate::cli::UsageError;
 use crate::config::{ProviderSettings, Settings, Side};
 use crate::findings::Kind;
 use crate::findings::life::ActKind;
-use crate::gather::{Dialect, LocalBooks, ProviderSide};
+use crate::gather::{Dialect, LocalBooks, Moment, ProviderSide};
 use crate::provider::stripe::{self, Reading, exponent};
 use crate::record::{
     EffectKind, Fact, LocalEffect, LocalState, ProviderEffect, ProviderEvent, SECOND_US, Scope, Window,
@@ -253,8 +253,10 @@ impl Tale<'_> {
             }
             Ok(())
         };
-        books.effects_of(scope, &roots, &mut keep).await?;
-        books.states_of(scope, &roots, &mut keep).await?;
+        let mut moment = Moment::begin(Some(&books), None).await?;
+        moment.effects_of(scope, &roots, &mut keep).await?;
+        moment.states_of(scope, &roots, &mut keep).await?;
+        moment.end().await?;
         let mut why = self.reasons(&rows).await?;
         let bookings = rows.into_iter().map(|row| Booking {
             why: why.remove(&row.effect_id).unwrap_or_default(),

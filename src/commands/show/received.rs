@@ -124,7 +124,7 @@ impl Tale<'_> {
 
     async fn done_to(&mut self, event: &operating::Filed) -> Result<()> {
         let id = &event.key.event_id;
-        let bodies = operating::conflicts(self.store, &event.key).await?;
+        let (_, bodies) = operating::conflicts(self.store, &event.key, 1).await?;
         if bodies > 0 {
             let mut step =
                 Step::new(event.received_at_us, Teller::Inbox, format!("{id} came with other bytes"));
