@@ -197,7 +197,7 @@ fn say(out: &mut (dyn Write + Send), done: &str, row: &Standing, more: &str) -> 
 /// The name of whoever answers for it.
 fn who(by: Option<&str>) -> Result<String> {
     let found = by.map_or_else(actor, str::to_owned);
-    if by.is_none() && found == NOBODY {
+    if by.is_none() && (found == NOBODY || found.starts_with("uid ")) {
         let message = "nobody's name is known, and somebody has to answer for this";
         return Err(UsageError::new(message, "say who: --by ana").into());
     }

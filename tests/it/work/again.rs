@@ -46,7 +46,7 @@ async fn what_has_no_bytes_any_more_is_left_by_a_replay_and_by_a_retry() {
     shop.receive([young]).await;
     shop.drain().await;
     let told = replayed(&shop, &whole()).await.unwrap();
-    assert!(told.contains("1 events are due once more"), "{told}");
+    assert!(told.contains("1 event is due once more"), "{told}");
     let left = format!("1 events are left: their bytes are no longer kept ({}/{})", scope(), old.id);
     assert!(told.contains(&left) && told.ends_with(" replayed=1 left=1\n"), "{told}");
     let refused = replayed(&shop, &one(&old.id)).await.unwrap_err();
@@ -100,7 +100,7 @@ async fn what_was_discarded_comes_back_only_by_its_id_and_what_waits_is_told_why
     assert!(told.contains("0 events are due") && told.contains("1 discarded events are left"), "{told}");
     assert_eq!(shop.end_of(&event.id).await, ("ignored".into(), "discarded".into()));
     let told = replayed(&shop, &one(&event.id)).await.unwrap();
-    assert!(told.contains("1 events are due"), "{told}");
+    assert!(told.contains("1 event is due"), "{told}");
     let told = replayed(&shop, &one(&event.id)).await.unwrap();
     assert!(told.contains("0 events are due once more") && told.contains("it is due already"), "{told}");
     assert!(told.ends_with(" replayed=0 left=1\n"), "{told}");
