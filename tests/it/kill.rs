@@ -117,7 +117,9 @@ async fn goes_on(stage: &Stage, calm: &Calm, what: &str) {
     assert_eq!(stage.latest("findings.csv").replace(",open,", ",new,"), calm.findings, "{what}");
     assert_eq!(stage.latest("tie_out.csv"), calm.tie_out, "{what}");
     assert!(records(stage).await == calm.records, "{what}: rows were lost, doubled or changed");
-    let tmp = files_below(&stage.folder.path().join("tmp"));
+    // A spill file loses its name as soon as it is made; whoever is killed in between leaves an empty one.
+    let mut tmp = files_below(&stage.folder.path().join("tmp"));
+    tmp.retain(|path| std::fs::metadata(path).map_or(true, |held| held.len() > 0));
     assert!(tmp.is_empty(), "{what}: left behind: {tmp:?}");
     let out = std::fs::read_dir(stage.folder.path().join("out")).unwrap();
     let hidden: Vec<_> = out

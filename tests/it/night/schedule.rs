@@ -164,16 +164,18 @@ fn is_done(code: Option<i32>, said: &str) -> bool {
 async fn c80_the_lines_of_the_crontab_run_in_an_empty_environment() {
     let host = Host::new().await;
     let (set, jobs) = crontab();
-    assert_eq!(jobs.len(), 3, "{jobs:?}");
+    assert_eq!(jobs.len(), 4, "{jobs:?}");
     let cron = |line: &str| host.run("/bin/sh", &["-c", &host.turned(line)], &set);
     // Before the first night, the check has something to say.
-    let check = cron(&jobs[2]);
+    let check = cron(&jobs[3]);
     assert!(check.stdout.contains("no run has ever seen everything"), "{}{}", check.stdout, check.stderr);
     let night = cron(&jobs[0]);
     assert_eq!((&*night.stdout, &*night.stderr), ("", ""), "cron has nothing to mail");
     assert!(is_done(night.code, &host.log()), "{:?} {}", night.code, host.log());
-    let check = cron(&jobs[2]);
+    let check = cron(&jobs[3]);
     assert_eq!((check.code, &*check.stdout, &*check.stderr), (Some(0), "", ""));
+    let prune = cron(&jobs[2]);
+    assert_eq!((prune.code, &*prune.stdout, &*prune.stderr), (Some(0), "", ""));
     let month = cron(&jobs[1]);
     assert_eq!(month.code, Some(78), "the host's `date` knows nothing of the world's month: {}", host.log());
     assert!(host.log().lines().any(|line| line.starts_with("error: ")), "{}", host.log());
