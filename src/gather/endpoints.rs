@@ -45,6 +45,7 @@ struct Wire {
 /// # Errors
 /// When the provider cannot be talked to or the store cannot be written.
 pub async fn fetch_endpoints(store: &Store, client: &Client, scope: &Scope) -> Result<()> {
+    let asked_at_us = client.timing().now_us();
     let body = match client.get(KEPT_AS, PATH, &scope.account).await {
         Ok(body) => body,
         Err(
@@ -55,8 +56,8 @@ pub async fn fetch_endpoints(store: &Store, client: &Client, scope: &Scope) -> R
         }
         Err(error) => return Err(error.into()),
     };
-    let record = PageRecord { record_id: KEPT_AS.to_owned(), created_us: 0, body };
-    store.write_records(scope, KEPT_AS, &[record], client.timing().now_us()).await
+    let record = PageRecord { record_id: KEPT_AS.to_owned(), created_us: 0, asked_at_us, body };
+    store.write_records(scope, KEPT_AS, &[record]).await
 }
 
 /// What the kept endpoints say of an account; `None` where they are not known or there is none.

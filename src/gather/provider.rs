@@ -177,6 +177,21 @@ impl ProviderSide<'_> {
             .collect())
     }
 
+    /// The stored records of these groups over all time, and of these ids.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn whole_records(
+        &self,
+        roots: &BTreeSet<String>,
+        ids: &BTreeSet<String>,
+    ) -> Result<Vec<StoredRecord>> {
+        let aliases = store::aliases_of_roots(self.store, &self.reading.scope, roots).await?;
+        let mut wanted: BTreeSet<String> = roots.union(ids).cloned().collect();
+        wanted.extend(aliases.into_iter().map(|alias| alias.alias_id));
+        store::records_by_id(self.store, &self.reading.scope, &wanted, None).await
+    }
+
     /// The facts of the stored records with these ids.
     ///
     /// # Errors
@@ -387,7 +402,10 @@ impl ProviderSide<'_> {
     }
 
     /// Facts of records with every root followed to the end of its aliases.
-    async fn resolved(&self, records: &[StoredRecord]) -> Result<Vec<Fact>> {
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn resolved(&self, records: &[StoredRecord]) -> Result<Vec<Fact>> {
         let mut facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
         let open: BTreeSet<String> = facts
             .iter_mut()

@@ -9,7 +9,7 @@ use crate::record::{SECOND_US, Scope};
 use crate::store::{PageRecord, Store};
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::task::JoinSet;
 
 /// Requests under way at once, and objects written in one transaction.
@@ -17,6 +17,8 @@ const REQUESTS_MAX: usize = 64;
 const WRITE_RECORDS: usize = 500;
 /// So many failures in a row that concern everybody, and nobody else is asked for.
 const FAILURES_IN_A_ROW: usize = 3;
+/// How often an id is asked for that others write meanwhile.
+const ROUNDS_MAX: usize = 3;
 
 /// What became of each id that was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +28,7 @@ pub struct ById {
     /// Asked for, on this account, and not known to the provider (or deleted there).
     pub unknown: BTreeSet<String>,
     /// Not answered, with a short cause: `locked`, `budget`, `no_permission`, `interrupted`, `rate_limited`, `unaskable_id`,
-    /// `other_object`, `not_found` (of a list), `no_progress`.
+    /// `other_object`, `not_found` (of a list), `no_progress`, `changed_meanwhile` (others wrote it each time).
     /// Nothing may be concluded about these.
     pub unanswered: BTreeMap<String, &'static str>,
     /// Of [`fetch_each_by_id`] and [`fetch_each_of`]: asked for in vain, with the failure.
@@ -136,100 +138,146 @@ struct Asking<'a> {
     cancel: &'a Cancel,
 }
 
+/// Asks for all of them. What others wrote while it was asked for is asked for again, and in the end is not answered
+/// for.
 async fn ask_all(
     asking: Asking<'_>,
     ids: &BTreeSet<String>,
     question: Question,
     failing: Failing,
 ) -> Result<ById> {
-    let Asking { store, client, scope, stream, cancel } = asking;
     let mut result = ById::default();
-    let mut records = Vec::new();
-    let mut asked = JoinSet::new();
-    let mut under_way: BTreeSet<String> = BTreeSet::new();
-    let mut left = ids.iter();
-    let mut failure: Option<anyhow::Error> = None;
-    let mut in_a_row = 0;
-    loop {
-        while failure.is_none() && asked.len() < REQUESTS_MAX {
-            let Some(id) = left.next() else { break };
-            if !is_askable(id) {
-                result.unanswered.insert(id.clone(), "unaskable_id");
-            } else if cancel.is_cancelled() {
-                result.unanswered.insert(id.clone(), "interrupted");
-            } else if in_a_row >= FAILURES_IN_A_ROW && failing == Failing::Alone {
-                result.unanswered.insert(id.clone(), "not_asked");
-            } else {
-                under_way.insert(id.clone());
-                asked.spawn(ask(client.clone(), *stream, scope.clone(), id.clone(), question));
-            }
-        }
-        let done = tokio::select! {
-            done = asked.join_next() => done,
-            () = cancel.cancelled() => {
-                // What was asked is not waited for. What has come is kept.
-                asked = JoinSet::new();
-                let ids = std::mem::take(&mut under_way);
-                result.unanswered.extend(ids.into_iter().map(|id| (id, "interrupted")));
-                continue;
-            }
-        };
-        let Some(done) = done else { break };
-        let (id, answer) = done.context("a look-up's task ended early")?;
-        under_way.remove(&id);
-        let concerns_all = match &answer {
-            Ok(Answer::Unanswered(cause)) => *cause == "rate_limited",
-            Ok(_) => false,
-            Err(error) => error.concerns_all(),
-        };
-        in_a_row = if concerns_all { in_a_row + 1 } else { 0 };
-        match answer {
-            Ok(Answer::Found(found)) => {
-                match question {
-                    Question::Object => {
-                        result.found.insert(id);
-                    }
-                    Question::Of(_) => {
-                        result.found.extend(found.iter().map(|record| record.record_id.clone()));
-                    }
-                }
-                records.extend(found);
-            }
-            Ok(Answer::Unknown) => {
-                result.unknown.insert(id);
-            }
-            Ok(Answer::Unanswered(cause)) => {
-                result.unanswered.insert(id, cause);
-            }
-            Err(error) if failing == Failing::Alone => {
-                result.failed.insert(id, error);
-            }
-            Err(error) => {
-                failure.get_or_insert(error.into());
-            }
-        }
-        if records.len() >= WRITE_RECORDS {
-            write(store, client, scope, stream, &mut records).await?;
+    let mut moved = ids.clone();
+    for _ in 0..ROUNDS_MAX {
+        let mut round = Round { asking, question, failing, result, moved: BTreeSet::new() };
+        round.ask_for(&moved).await?;
+        (result, moved) = (round.result, round.moved);
+        if moved.is_empty() {
+            break;
         }
     }
-    write(store, client, scope, stream, &mut records).await?;
-    failure.map_or(Ok(result), Err)
+    result.unanswered.extend(moved.into_iter().map(|id| (id, "changed_meanwhile")));
+    Ok(result)
 }
 
-async fn write(
-    store: &Store,
-    client: &Client,
-    scope: &Scope,
-    stream: &Stream,
-    records: &mut Vec<PageRecord>,
-) -> Result<()> {
-    if records.is_empty() {
-        return Ok(());
+/// One answer for each id.
+struct Round<'a> {
+    asking: Asking<'a>,
+    question: Question,
+    failing: Failing,
+    result: ById,
+    /// Ids of which another answer was written while they were asked for.
+    moved: BTreeSet<String>,
+}
+
+impl Round<'_> {
+    async fn ask_for(&mut self, ids: &BTreeSet<String>) -> Result<()> {
+        let Asking { store, client, scope, stream, cancel } = self.asking;
+        let mut records = Vec::new();
+        let mut asked = JoinSet::new();
+        let mut under_way: BTreeSet<String> = BTreeSet::new();
+        let mut left: VecDeque<&String> = ids.iter().collect();
+        let mut marks = BTreeMap::new();
+        let mut marked = 0;
+        let mut failure: Option<anyhow::Error> = None;
+        let mut in_a_row = 0;
+        loop {
+            while failure.is_none() && asked.len() < REQUESTS_MAX {
+                let Some(id) = left.pop_front() else { break };
+                if !is_askable(id) {
+                    self.result.unanswered.insert(id.clone(), "unaskable_id");
+                } else if cancel.is_cancelled() {
+                    self.result.unanswered.insert(id.clone(), "interrupted");
+                } else if in_a_row >= FAILURES_IN_A_ROW && self.failing == Failing::Alone {
+                    self.result.unanswered.insert(id.clone(), "not_asked");
+                } else {
+                    if marked == 0 && self.question == Question::Object {
+                        let next = [id].into_iter().chain(left.iter().copied()).take(WRITE_RECORDS);
+                        let next: BTreeSet<String> = next.cloned().collect();
+                        marked = next.len();
+                        marks.extend(store.marks(scope, &next).await?);
+                    }
+                    marked = marked.saturating_sub(1);
+                    under_way.insert(id.clone());
+                    asked.spawn(ask(client.clone(), *stream, scope.clone(), id.clone(), self.question));
+                }
+            }
+            let done = tokio::select! {
+                done = asked.join_next() => done,
+                () = cancel.cancelled() => {
+                    // What was asked is not waited for. What has come is kept.
+                    asked = JoinSet::new();
+                    let ids = std::mem::take(&mut under_way);
+                    self.result.unanswered.extend(ids.into_iter().map(|id| (id, "interrupted")));
+                    continue;
+                }
+            };
+            let Some(done) = done else { break };
+            let (id, answer) = done.context("a look-up's task ended early")?;
+            under_way.remove(&id);
+            in_a_row = if concerns_all(&answer) { in_a_row + 1 } else { 0 };
+            if let Some(error) = self.take(id, answer, &mut records) {
+                failure.get_or_insert(error.into());
+            }
+            if records.len() >= WRITE_RECORDS {
+                self.write(std::mem::take(&mut records), &marks).await?;
+            }
+        }
+        self.write(records, &marks).await?;
+        failure.map_or(Ok(()), Err)
     }
-    let mut batch = std::mem::take(records);
-    batch.sort_by(|a, b| a.record_id.cmp(&b.record_id));
-    batch.dedup_by(|a, b| a.record_id == b.record_id);
-    store.write_records(scope, stream.name, &batch, client.timing().now_us()).await
+
+    /// Sorts an answer in. An error ends the asking.
+    fn take(
+        &mut self,
+        id: String,
+        answer: Result<Answer, FetchError>,
+        records: &mut Vec<PageRecord>,
+    ) -> Option<FetchError> {
+        match answer {
+            Ok(Answer::Found(found)) => records.extend(found),
+            Ok(Answer::Unknown) => {
+                self.result.unknown.insert(id);
+            }
+            Ok(Answer::Unanswered(cause)) => {
+                self.result.unanswered.insert(id, cause);
+            }
+            Err(error) if self.failing == Failing::Alone => {
+                self.result.failed.insert(id, error);
+            }
+            Err(error) => return Some(error),
+        }
+        None
+    }
+
+    async fn write(&mut self, mut records: Vec<PageRecord>, marks: &BTreeMap<String, i64>) -> Result<()> {
+        let Asking { store, scope, stream, .. } = self.asking;
+        if records.is_empty() {
+            return Ok(());
+        }
+        records.sort_by(|a, b| a.record_id.cmp(&b.record_id));
+        records.dedup_by(|a, b| a.record_id == b.record_id);
+        let ids: BTreeSet<String> = records.iter().map(|record| record.record_id.clone()).collect();
+        let written = match self.question {
+            Question::Object => store.write_unmoved(scope, stream.name, records, marks).await?,
+            Question::Of(_) => {
+                store.write_records(scope, stream.name, &records).await?;
+                ids.clone()
+            }
+        };
+        self.moved.extend(ids.difference(&written).cloned());
+        self.result.found.extend(written);
+        Ok(())
+    }
+}
+
+/// Whether an answer says that nobody is to be had.
+fn concerns_all(answer: &Result<Answer, FetchError>) -> bool {
+    match answer {
+        Ok(Answer::Unanswered(cause)) => *cause == "rate_limited",
+        Ok(_) => false,
+        Err(error) => error.concerns_all(),
+    }
 }
 
 async fn ask(
@@ -239,8 +287,9 @@ async fn ask(
     id: String,
     question: Question,
 ) -> (String, Result<Answer, FetchError>) {
+    let asked_at_us = client.timing().now_us();
     let found = match question {
-        Question::Object => object(&client, &stream, &scope, &id).await,
+        Question::Object => object(&client, &stream, &scope, &id, asked_at_us).await,
         Question::Of(filter) => of_object(&client, &stream, &scope, filter, &id).await,
     };
     let answer = match (found, question) {
@@ -261,7 +310,13 @@ async fn ask(
     (id, answer)
 }
 
-async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Result<Answer, FetchError> {
+async fn object(
+    client: &Client,
+    stream: &Stream,
+    scope: &Scope,
+    id: &str,
+    asked_at_us: i64,
+) -> Result<Answer, FetchError> {
     let path = object_path(stream, id);
     let endpoint = format!("{}_by_id", stream.name);
     let body = client.get_object(&endpoint, &path, &scope.account).await?;
@@ -271,7 +326,7 @@ async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Re
     match read_record(&body) {
         // An answer about something else says nothing of what was asked for, and is not kept.
         Ok(record) if record.id != id => Ok(Answer::Unanswered("other_object")),
-        Ok(record) => Ok(Answer::Found(vec![stored(record)])),
+        Ok(record) => Ok(Answer::Found(vec![stored(record, asked_at_us)])),
         Err(problem) => Err(FetchError::Shape { what: format!("fetch {endpoint}: GET {path}"), problem }),
     }
 }
@@ -289,6 +344,7 @@ async fn of_object(
     let mut seen: BTreeSet<String> = BTreeSet::new();
     loop {
         let path = of_object_path(stream, filter, id, found.last().map(|record| record.record_id.as_str()));
+        let asked_at_us = client.timing().now_us();
         let body = client.get(stream.name, &path, &scope.account).await?;
         let shape =
             |problem| FetchError::Shape { what: format!("list {}: GET {path}", stream.name), problem };
@@ -296,7 +352,7 @@ async fn of_object(
         let known = seen.len();
         seen.extend(records.iter().map(|record| record.id.clone()));
         let is_stuck = seen.len() == known;
-        found.extend(records.into_iter().map(stored));
+        found.extend(records.into_iter().map(|record| stored(record, asked_at_us)));
         if !has_more {
             return Ok(Answer::Found(found));
         }
@@ -306,9 +362,9 @@ async fn of_object(
     }
 }
 
-fn stored(record: Record) -> PageRecord {
+fn stored(record: Record, asked_at_us: i64) -> PageRecord {
     let created_us = record.created.saturating_mul(SECOND_US);
-    PageRecord { record_id: record.id, created_us, body: record.body }
+    PageRecord { record_id: record.id, created_us, asked_at_us, body: record.body }
 }
 
 /// Stripe answers for some deleted objects with `{"id": …, "deleted": true}`.

@@ -33,7 +33,7 @@ const REQUESTS_MIN: u64 = 4;
 /// A queue of this much time stands ready besides what is under way, so that a write delays nobody.
 const READY: Duration = Duration::from_millis(500);
 /// The answer to one request of one chain.
-type Fetched = (usize, Result<(Vec<Record>, bool), FetchError>);
+type Fetched = (usize, i64, Result<(Vec<Record>, bool), FetchError>);
 
 /// One stream of one account.
 pub(super) struct StreamPager {
@@ -171,9 +171,9 @@ impl StreamPager {
                 () = cancel.cancelled() => { self.unread = "interrupted"; return Ok(()); }
                 () = stopped.cancelled() => { self.unread = "interrupted"; return Ok(()); }
                 Some(done) = self.fetches.join_next() => {
-                    let (index, answer) = done.context("a request's task ended early")?;
+                    let (index, asked_at_us, answer) = done.context("a request's task ended early")?;
                     self.in_flight[index] = false;
-                    self.take(index, answer)?;
+                    self.take(index, asked_at_us, answer)?;
                 }
             }
             let left = self.chains.iter().map(Chain::seconds_left).sum();
@@ -213,6 +213,7 @@ impl StreamPager {
         let (client, stream) = (self.client.clone(), self.stream);
         let account = Arc::clone(&self.key.scope.account);
         let path = list_path(&stream, ask);
+        let asked_at_us = self.now_us();
         self.fetches.spawn(async move {
             let answer = client.get(stream.name, &path, &account).await.and_then(|body| {
                 read_page(&body).map_err(|problem| FetchError::Shape {
@@ -220,11 +221,16 @@ impl StreamPager {
                     problem,
                 })
             });
-            (index, answer)
+            (index, asked_at_us, answer)
         });
     }
 
-    fn take(&mut self, index: usize, answer: Result<(Vec<Record>, bool), FetchError>) -> Result<()> {
+    fn take(
+        &mut self,
+        index: usize,
+        asked_at_us: i64,
+        answer: Result<(Vec<Record>, bool), FetchError>,
+    ) -> Result<()> {
         let (records, has_more) = match answer {
             Ok(page) => page,
             Err(FetchError::CursorLost { .. }) => {
@@ -254,7 +260,7 @@ impl StreamPager {
             self.oldest = Some(self.oldest.map_or(record.created, |oldest| oldest.min(record.created)));
             self.buffer_bytes += record.body.len();
             let created_us = record.created.saturating_mul(SECOND_US);
-            let row = PageRecord { record_id: record.id, created_us, body: record.body };
+            let row = PageRecord { record_id: record.id, created_us, asked_at_us, body: record.body };
             self.buffer.insert(row.record_id.clone(), row);
         }
         Ok(())
@@ -271,14 +277,18 @@ impl StreamPager {
         self.await_write().await?;
         let records: Vec<PageRecord> = std::mem::take(&mut self.buffer).into_values().collect();
         self.buffer_bytes = 0;
-        let now_us = self.run.now_us.max(self.client.timing().now_us());
-        let slices = self.slices(now_us);
+        let slices = self.slices(self.now_us());
         let (store, key, turn) = (self.store.clone(), self.key.clone(), Arc::clone(&self.write_turn));
         self.writes.spawn(async move {
             let _turn = turn.lock().await;
-            store.write_page_batch(&key, &records, &slices, now_us).await
+            store.write_page_batch(&key, &records, &slices).await
         });
         Ok(())
+    }
+
+    /// Now, Unix µs, and never before the run began.
+    fn now_us(&self) -> i64 {
+        self.run.now_us.max(self.client.timing().now_us())
     }
 
     async fn await_write(&mut self) -> Result<()> {

@@ -4,12 +4,14 @@
 //! The one thing to get right: the slices of a run and stream are always rewritten as a whole, so the store
 //! never shows a mixture of two moments of the same run.
 
-use super::Store;
+use super::batch::repeat_values;
+use super::{Database, Store, record_ages, record_ages_in};
 use crate::record::Scope;
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyArguments;
 use sqlx::query::Query;
-use sqlx::{Any, AssertSqlSafe, Row, Transaction};
+use sqlx::{Any, Row, Transaction};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of one statement: measured 25 times faster than single rows on SQLite.
 const STATEMENT_ROWS: usize = 100;
@@ -38,6 +40,8 @@ pub struct PageRecord {
     pub record_id: String,
     /// Creation at the provider, Unix µs.
     pub created_us: i64,
+    /// When it was asked for, Unix µs. Not when it came: an answer may be under way for long.
+    pub asked_at_us: i64,
     /// Bytes as received.
     pub body: Vec<u8>,
 }
@@ -103,28 +107,58 @@ impl Store {
         key: &StreamKey,
         records: &[PageRecord],
         slices: &[Slice],
-        fetched_at_us: i64,
     ) -> Result<()> {
         let mut tx = self.begin_write().await?;
-        upsert_records(&mut tx, &key.scope, &key.stream, records, fetched_at_us).await?;
+        upsert_records(&mut tx, &key.scope, &key.stream, records).await?;
         replace_slices(&mut tx, key, slices).await?;
         tx.commit().await.with_context(|| format!("commit {} records of {}", records.len(), key.stream))
     }
 
-    /// Writes records that were fetched one by one.
+    /// Writes records of a list whose ids nobody knew when it was asked for. What is held and was asked for later
+    /// stays.
     ///
     /// # Errors
     /// When the store cannot be written; then nothing of it is.
-    pub async fn write_records(
+    pub async fn write_records(&self, scope: &Scope, stream: &str, records: &[PageRecord]) -> Result<()> {
+        let mut tx = self.begin_write().await?;
+        upsert_records(&mut tx, scope, stream, records).await?;
+        tx.commit().await.with_context(|| format!("commit {} records of {stream}", records.len()))
+    }
+
+    /// What is held of these ids, each with its mark: it changes whenever the record is written.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn marks(&self, scope: &Scope, ids: &BTreeSet<String>) -> Result<BTreeMap<String, i64>> {
+        Ok(marks_of(record_ages(self, scope, ids).await?))
+    }
+
+    /// Writes records that were asked for by id after `marks` were read, where they still hold; returns the ids that
+    /// were written. What others wrote meanwhile may be newer or older than the answer at hand, whatever the
+    /// clocks say, so it stays and the id is to be asked for again.
+    ///
+    /// # Errors
+    /// When the store cannot be written; then nothing of it is.
+    pub async fn write_unmoved(
         &self,
         scope: &Scope,
         stream: &str,
-        records: &[PageRecord],
-        fetched_at_us: i64,
-    ) -> Result<()> {
+        records: Vec<PageRecord>,
+        marks: &BTreeMap<String, i64>,
+    ) -> Result<BTreeSet<String>> {
         let mut tx = self.begin_write().await?;
-        upsert_records(&mut tx, scope, stream, records, fetched_at_us).await?;
-        tx.commit().await.with_context(|| format!("commit {} records of {stream}", records.len()))
+        let ids: BTreeSet<String> = records.iter().map(|record| record.record_id.clone()).collect();
+        let held = marks_of(record_ages_in(&mut tx, scope, &ids).await?);
+        let mut unmoved = records;
+        unmoved.retain(|record| held.get(&record.record_id) == marks.get(&record.record_id));
+        for record in &mut unmoved {
+            // A clock that was set back does not make an answer older than what it follows.
+            let next = held.get(&record.record_id).map_or(i64::MIN, |mark| mark.saturating_add(1));
+            record.asked_at_us = record.asked_at_us.max(next);
+        }
+        upsert_records(&mut tx, scope, stream, &unmoved).await?;
+        tx.commit().await.with_context(|| format!("commit {} records of {stream}", unmoved.len()))?;
+        Ok(unmoved.into_iter().map(|record| record.record_id).collect())
     }
 
     /// The slices of a run and stream, newest first.
@@ -189,6 +223,10 @@ impl Store {
     }
 }
 
+fn marks_of(ages: Vec<(String, i64, i64)>) -> BTreeMap<String, i64> {
+    ages.into_iter().map(|(id, _, fetched_at_us)| (id, fetched_at_us)).collect()
+}
+
 type AnyQuery<'q> = Query<'q, Any, AnyArguments>;
 
 fn bind_key<'q>(query: AnyQuery<'q>, key: &'q StreamKey) -> AnyQuery<'q> {
@@ -205,10 +243,9 @@ async fn upsert_records(
     scope: &Scope,
     stream: &str,
     records: &[PageRecord],
-    fetched_at_us: i64,
 ) -> Result<()> {
     for chunk in records.chunks(STATEMENT_ROWS) {
-        let mut query = sqlx::query(AssertSqlSafe(for_rows(UPSERT_RECORD, chunk.len())));
+        let mut query = sqlx::query(repeat_values(Database::of(tx), UPSERT_RECORD, chunk.len()));
         for record in chunk {
             query = query
                 .bind(scope.provider.as_ref())
@@ -217,7 +254,7 @@ async fn upsert_records(
                 .bind(stream)
                 .bind(record.record_id.as_str())
                 .bind(record.created_us)
-                .bind(fetched_at_us)
+                .bind(record.asked_at_us)
                 .bind(record.body.as_slice());
         }
         let rows = query.persistent(chunk.len() == STATEMENT_ROWS).fetch_all(&mut **tx).await;
@@ -231,7 +268,7 @@ async fn replace_slices(tx: &mut Transaction<'static, Any>, key: &StreamKey, sli
     deleted.with_context(|| format!("rewrite the slices of {}", key.stream))?;
     let count = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
     for chunk in slices.chunks(STATEMENT_ROWS) {
-        let mut query = sqlx::query(AssertSqlSafe(for_rows(INSERT_SLICE, chunk.len())));
+        let mut query = sqlx::query(repeat_values(Database::of(tx), INSERT_SLICE, chunk.len()));
         for slice in chunk {
             query = query
                 .bind(key.scope.provider.as_ref())
@@ -251,35 +288,4 @@ async fn replace_slices(tx: &mut Transaction<'static, Any>, key: &StreamKey, sli
         rows.with_context(|| format!("write {} slices of {}", chunk.len(), key.stream))?;
     }
     Ok(())
-}
-
-/// Repeats the one tuple of values of a statement for `rows` rows, counting its parameters on.
-fn for_rows(statement: &str, rows: usize) -> String {
-    let start = statement.find("\nvalues (").map_or(0, |at| at + "\nvalues ".len());
-    let end = statement[start..].find(')').map_or(statement.len(), |at| start + at + 1);
-    let columns = statement[start..end].matches('$').count();
-    let tuples: Vec<String> = (0..rows)
-        .map(|row| {
-            let parameters: Vec<String> =
-                (1..=columns).map(|column| format!("${}", row * columns + column)).collect();
-            format!("({})", parameters.join(", "))
-        })
-        .collect();
-    format!("{}{}{}", &statement[..start], tuples.join(", "), &statement[end..])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_for_one_row_becomes_one_for_many() {
-        let sql = "insert into a (x, y)\nvalues ($1, $2)\nreturning x";
-        assert_eq!(
-            for_rows(sql, 3),
-            "insert into a (x, y)\nvalues ($1, $2), ($3, $4), ($5, $6)\nreturning x"
-        );
-        assert_eq!(for_rows(UPSERT_RECORD, 1), UPSERT_RECORD);
-        assert_eq!(for_rows(INSERT_SLICE, 1), INSERT_SLICE);
-    }
 }

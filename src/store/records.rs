@@ -1,11 +1,12 @@
 //! What the provider's lists returned, read back: bytes as received.
 
-use super::Store;
 use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
+use super::{Database, Store};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
-use sqlx::Row;
 use sqlx::any::AnyRow;
+use sqlx::pool::PoolConnection;
+use sqlx::{Any, AnyConnection, Row};
 use std::collections::BTreeSet;
 
 /// One record of one stream.
@@ -79,10 +80,23 @@ pub async fn records_by_id(
     ids: &BTreeSet<String>,
     outside: Option<Window>,
 ) -> Result<Vec<StoredRecord>> {
+    records_by_id_in(&mut *connection(store).await?, scope, ids, outside).await
+}
+
+/// As [`records_by_id`], within a transaction.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn records_by_id_in(
+    connection: &mut AnyConnection,
+    scope: &Scope,
+    ids: &BTreeSet<String>,
+    outside: Option<Window>,
+) -> Result<Vec<StoredRecord>> {
     let outside = outside.unwrap_or(Window { from_us: i64::MIN, until_us: i64::MIN });
     let mut found = Vec::new();
     let statement = include_str!("../../queries/store/records_by_id.sql");
-    for row in rows_by_id(store, scope, statement, Some(outside), ids).await? {
+    for row in rows_by_id(connection, scope, statement, Some(outside), ids).await? {
         found.push(StoredRecord {
             stream: row.try_get("stream")?,
             record_id: row.try_get("record_id")?,
@@ -103,9 +117,21 @@ pub async fn record_ages(
     scope: &Scope,
     ids: &BTreeSet<String>,
 ) -> Result<Vec<(String, i64, i64)>> {
+    record_ages_in(&mut *connection(store).await?, scope, ids).await
+}
+
+/// As [`record_ages`], within a transaction.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn record_ages_in(
+    connection: &mut AnyConnection,
+    scope: &Scope,
+    ids: &BTreeSet<String>,
+) -> Result<Vec<(String, i64, i64)>> {
     let mut found = Vec::new();
     let statement = include_str!("../../queries/store/record_ages.sql");
-    for row in rows_by_id(store, scope, statement, None, ids).await? {
+    for row in rows_by_id(connection, scope, statement, None, ids).await? {
         found.push((row.try_get("record_id")?, row.try_get("created_us")?, row.try_get("fetched_at_us")?));
     }
     Ok(found)
@@ -118,7 +144,7 @@ pub async fn record_ages(
 pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
     let mut found = Vec::new();
     let statement = include_str!("../../queries/store/events_by_id.sql");
-    for row in rows_by_id(store, scope, statement, None, ids).await? {
+    for row in rows_by_id(&mut *connection(store).await?, scope, statement, None, ids).await? {
         found.push(StoredRecord {
             stream: "events".to_owned(),
             record_id: row.try_get("record_id")?,
@@ -130,9 +156,13 @@ pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) 
     Ok(found)
 }
 
+async fn connection(store: &Store) -> Result<PoolConnection<Any>> {
+    store.pool().acquire().await.context("connect to the store")
+}
+
 /// Rows of a statement that binds a scope, the bounds of `outside` where it has them, and ids.
 async fn rows_by_id(
-    store: &Store,
+    connection: &mut AnyConnection,
     scope: &Scope,
     statement: &'static str,
     outside: Option<Window>,
@@ -141,7 +171,7 @@ async fn rows_by_id(
     let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
     for chunk in ids.chunks(CHUNK_ROWS) {
-        let mut query = sqlx::query(repeat_values(store.database(), statement, chunk.len()))
+        let mut query = sqlx::query(repeat_values(Database::of(connection), statement, chunk.len()))
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
@@ -151,7 +181,7 @@ async fn rows_by_id(
         for id in chunk {
             query = query.bind((*id).clone());
         }
-        found.extend(query.fetch_all(store.pool()).await.context("read stored records by id")?);
+        found.extend(query.fetch_all(&mut *connection).await.context("read stored records by id")?);
     }
     Ok(found)
 }

@@ -162,7 +162,7 @@ pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &st
 }
 
 /// How long an event waits that is not at fault, µs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pause {
     /// At least.
     pub min_us: i64,

@@ -5,6 +5,7 @@
 //! written with what it did. An event that ended meanwhile does nothing.
 
 use super::decide::{Deed, Plan, Source};
+use super::grounds;
 use super::money::{Booked, through_the_door};
 use crate::apply::Answer;
 use crate::apply::state::{self, Freshness, Verdict, judge};
@@ -20,6 +21,8 @@ use std::time::Duration;
 /// Who a status row names that was fetched, and one that an event's own object said.
 const BY_FETCH: &str = "worker";
 const BY_EVENT: &str = "event";
+/// For so long an event that was overtaken is due again at once, µs.
+const AT_ONCE_MAX_US: i64 = 60_000_000;
 /// A parked event looks again after this, should nobody wake it.
 const PARKED_LOOK: Duration = Duration::from_mins(15);
 
@@ -57,13 +60,13 @@ pub struct End {
     /// Why, without personal data.
     pub error: String,
     parked_for: String,
-    /// It waits for what is not its own fault.
-    is_waiting: bool,
+    /// How long it waits for what is not its own fault, so that no attempt is used up; `None`: as its claim booked.
+    pause: Option<Pause>,
 }
 
 impl End {
     fn of(status: InboxStatus, error: impl Into<String>) -> Self {
-        Self { status: status.as_str(), error: error.into(), parked_for: String::new(), is_waiting: false }
+        Self { status: status.as_str(), error: error.into(), parked_for: String::new(), pause: None }
     }
 
     /// Whether it is a dead letter.
@@ -91,6 +94,11 @@ pub async fn book(booking: Booking<'_>, items: &[&Item]) -> Result<Vec<Option<En
             Plan::Do(deed) => deeds.push((index, deed)),
             plan => ends[index] = Some(without_deed(booking, &item.claimed, plan)),
         }
+    }
+    let moved = grounds::moved(&mut tx, &deeds).await?;
+    deeds.retain(|(index, _)| !moved.contains(index));
+    for index in moved {
+        ends[index] = Some(overtaken(booking, &items[index].claimed));
     }
     park(&mut tx, booking, items, &mut deeds, &mut ends).await?;
     let booked = through_the_door(&mut tx, booking, items, &deeds).await?;
@@ -125,7 +133,15 @@ pub fn failed(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
 fn waits(booking: Booking<'_>, claimed: &Claimed, error: &str) -> End {
     let is_over = is_over(booking, claimed);
     let status = if is_over { InboxStatus::Dead } else { InboxStatus::Received };
-    End { is_waiting: !is_over, ..End::of(status, error) }
+    End { pause: (!is_over).then_some(booking.pause), ..End::of(status, error) }
+}
+
+/// Another worker was told something newer: it is due again at once, or like anything that waits where that goes on.
+fn overtaken(booking: Booking<'_>, claimed: &Claimed) -> End {
+    const AT_ONCE: Pause = Pause { min_us: 0, max_us: 0 };
+    let end = waits(booking, claimed, "what it is about changed while it was asked for");
+    let tried_us = booking.now_us.saturating_sub(claimed.tried_since_us);
+    if end.pause.is_some() && tried_us <= AT_ONCE_MAX_US { End { pause: Some(AT_ONCE), ..end } } else { end }
 }
 
 /// Whether it was tried for as long as it may wait. However old it was when it was first tried, or tried again for a
@@ -363,8 +379,8 @@ async fn finish(
     for (end, mut keys) in groups {
         keys.sort();
         let Ok(status) = end.status.parse::<InboxStatus>() else { continue };
-        if end.is_waiting {
-            work::wait(tx, &keys, &end.error, booking.now_us, booking.pause).await?;
+        if let Some(pause) = end.pause {
+            work::wait(tx, &keys, &end.error, booking.now_us, pause).await?;
             continue;
         }
         if status == InboxStatus::Received {

@@ -1,6 +1,7 @@
 //! What is to be done about one event, from what it stands for and what the provider said. Pure.
 
 use super::fetch::{Fetched, Said};
+use super::grounds::Grounds;
 use super::read::{Subject, place};
 use crate::apply::{Aliases, Effect, Request};
 use crate::provider::FetchError;
@@ -56,6 +57,8 @@ pub struct Deed {
     pub word: Option<(Said, Source)>,
     /// When the provider was asked, Unix µs; `None` where the event's own object is what counts.
     pub asked_us: Option<i64>,
+    /// The provider's records that say so; none where the event's own object is what counts.
+    pub grounds: Grounds,
     /// Why its messages are not sent; empty where they are.
     pub suppressed: String,
 }
@@ -118,6 +121,7 @@ pub fn decide(
         own_status: subject.own.status(),
         asked_us: fetched.map(|fetched| fetched.began_us),
         word,
+        grounds: fetched.and_then(|fetched| fetched.grounds.get(root_id)).cloned().unwrap_or_default(),
         suppressed: replayed_for.to_owned(),
     }))
 }

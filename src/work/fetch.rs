@@ -3,6 +3,7 @@
 //!
 //! The one thing to get right: what is not answered for is neither there nor gone; its event waits.
 
+use super::grounds::{Grounds, fingerprint};
 use super::read::Subject;
 use crate::gather::ProviderSide;
 use crate::provider::stripe::{self, Reading};
@@ -52,6 +53,8 @@ pub struct Fetched {
     pub charges: BTreeMap<String, BTreeSet<String>>,
     /// Refunds and payouts that the provider says failed or were called off.
     pub over: BTreeSet<String>,
+    /// The records that say so, by payment.
+    pub grounds: BTreeMap<String, Grounds>,
     /// When asking began, Unix µs.
     pub began_us: i64,
 }
@@ -119,11 +122,20 @@ pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched>
     let charges = charges_of_refunds(subjects, &seen, &fetched);
     if let Some(stream) = stripe::stream_named("refunds").filter(|_| !charges.is_empty()) {
         let of = ("charge", &charges);
-        let answer = fetch_each_of(asking.store, asking.client, scope, stream, of, asking.cancel).await?;
-        fetched.unanswered.extend(answer.unanswered);
-        fetched.failed.extend(answer.failed);
-        side.learn(&answer.found).await?;
-        seen.extend(answer.found);
+        let listed = fetch_each_of(asking.store, asking.client, scope, stream, of, asking.cancel).await?;
+        fetched.unanswered.extend(listed.unanswered);
+        fetched.failed.extend(listed.failed);
+        // A list is what somebody else may have overtaken. What it names is asked for by id.
+        for record in store::records_by_id(asking.store, scope, &listed.found, None).await? {
+            for (_, charge) in stripe::references(&record.stream, &record.body) {
+                fetched.leads.entry(charge).or_default().insert(record.record_id.clone());
+            }
+        }
+        let mut refunds = listed.found;
+        refunds.retain(|id| !seen.contains(id));
+        let answered = ask(asking, stream.name, &refunds, &mut fetched).await?;
+        side.learn(&answered).await?;
+        seen.extend(refunds);
     }
     seen.retain(|id| !fetched.unknown.contains(id));
     conclude(asking, side, subjects, &seen, &mut fetched).await?;
@@ -238,14 +250,21 @@ async fn conclude(
     for (id, target) in store::resolve(asking.store, &asking.reading.scope, &named).await? {
         fetched.roots.insert(id, target.root_id);
     }
-    let is_movement = |id: &&String| matches!(stripe::stream_of_id(id), Some("refunds" | "payouts"));
-    let movements: BTreeSet<String> = seen.iter().filter(is_movement).cloned().collect();
-    if !movements.is_empty() {
-        let records = store::records_by_id(asking.store, &asking.reading.scope, &movements, None).await?;
-        let over = records.into_iter().filter(|record| stripe::is_over(&record.stream, &record.body));
-        fetched.over.extend(over.map(|record| record.record_id));
+    let roots: BTreeSet<String> = named.iter().map(|id| fetched.root_of(id).to_owned()).collect();
+    // Read once, so that everything that is said rests on the same records.
+    let records = side.whole_records(&roots, seen).await?;
+    let (answered, others): (Vec<_>, Vec<_>) =
+        records.into_iter().partition(|record| seen.contains(&record.record_id));
+    for record in &answered {
+        let root = fetched.root_of(&record.record_id).to_owned();
+        fetched.grounds.entry(root).or_default().insert(record.record_id.clone(), fingerprint(record));
+        let is_movement = matches!(record.stream.as_str(), "refunds" | "payouts");
+        if is_movement && stripe::is_over(&record.stream, &record.body) {
+            fetched.over.insert(record.record_id.clone());
+        }
     }
-    for fact in side.facts_of_records(seen).await? {
+    let mut states = Vec::new();
+    for fact in side.resolved(&answered).await? {
         match fact {
             Fact::ProviderEffect(effect) => {
                 fetched.effects.entry(effect.root_id.clone()).or_default().push(effect);
@@ -253,17 +272,19 @@ async fn conclude(
             Fact::Note(note) if note.kind != NoteKind::NeedsReview => {
                 fetched.notes.insert(note.object_id.clone(), note);
             }
+            Fact::ProviderState(state) => states.push(state),
             _ => {}
         }
     }
-    let roots: BTreeSet<String> = named.iter().map(|id| fetched.root_of(id).to_owned()).collect();
     for id in seen.iter().filter(|id| stripe::stream_of_id(id) == Some("charges")) {
         let root = fetched.root_of(id).to_owned();
         fetched.charges.entry(root).or_default().insert(id.clone());
     }
-    let (facts, _) = side.whole_objects(&roots).await?;
-    for fact in facts {
-        let Fact::ProviderState(state) = fact else { continue };
+    states.extend(side.resolved(&others).await?.into_iter().filter_map(|fact| match fact {
+        Fact::ProviderState(state) => Some(state),
+        _ => None,
+    }));
+    for state in states {
         let said = Said { status: state.status, at_us: state.at_us, refunded_minor: state.refunded_minor };
         fetched
             .states

@@ -1,13 +1,14 @@
 //! Applies what was received, each event once: claim → read → ask for objects → one transaction → end.
 //!
-//! Reading order: `read.rs` and `decide.rs` (pure), `fetch.rs` (the provider), `book.rs` and `money.rs` (the
-//! transaction), `worker.rs` (the loop) and `tally.rs` (what it counts), then what follows from effects: `outbox.rs` and `notify.rs`, which
-//! `call.rs` sends.
+//! Reading order: `read.rs` and `decide.rs` (pure), `fetch.rs` (the provider), `book.rs`, `grounds.rs` and `money.rs`
+//! (the transaction), `worker.rs` (the loop) and `tally.rs` (what it counts), then what follows from effects:
+//! `outbox.rs` and `notify.rs`, which `call.rs` sends.
 
 mod book;
 mod call;
 mod decide;
 mod fetch;
+mod grounds;
 mod money;
 mod notify;
 mod outbox;
@@ -19,6 +20,7 @@ pub use book::{Booking, End, Item, book};
 pub use call::Caller;
 pub use decide::{Deed, Plan, Source};
 pub use fetch::{Fetched, Said};
+pub use grounds::{Grounds, fingerprint};
 pub use notify::Notifier;
 pub use outbox::{Sender, Sent};
 pub use read::{Meaning, Own, Subject, is_fetched, read};

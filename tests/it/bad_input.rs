@@ -401,9 +401,10 @@ async fn c16_a_connected_account_is_cut_off_only_where_nothing_delivers() {
             let record = PageRecord {
                 record_id: "webhook_endpoints".to_owned(),
                 created_us: 0,
+                asked_at_us: 1,
                 body: body.clone().into_bytes(),
             };
-            store.write_records(scope, "webhook_endpoints", &[record], 1).await.unwrap();
+            store.write_records(scope, "webhook_endpoints", &[record]).await.unwrap();
         }
         let told = endpoints(&store, &connected).await.unwrap();
         assert_eq!(told.as_ref().map(|told| told.is_disabled), is_disabled, "{of_platform} {own}");

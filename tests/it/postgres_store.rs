@@ -114,9 +114,14 @@ async fn pages_come_in_byte_order_on_both() {
         let held = Held::new(database).await;
         let records: Vec<PageRecord> = ids
             .iter()
-            .map(|id| PageRecord { record_id: (*id).to_owned(), created_us: 5, body: b"\0x".to_vec() })
+            .map(|id| PageRecord {
+                record_id: (*id).to_owned(),
+                created_us: 5,
+                asked_at_us: 7,
+                body: b"\0x".to_vec(),
+            })
             .collect();
-        held.store.write_records(&scope(), "charges", &records, 7).await.unwrap();
+        held.store.write_records(&scope(), "charges", &records).await.unwrap();
         let window = Window { from_us: 0, until_us: 10 };
         let page = records_page(&held.store, &scope(), "charges", window, None).await.unwrap();
         let found: Vec<&str> = page.iter().map(|record| &*record.record_id).collect();

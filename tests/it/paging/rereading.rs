@@ -24,14 +24,26 @@ async fn a_fresh_run_reads_its_window_again_and_a_finished_one_is_not_resumed() 
 async fn the_copy_fetched_later_stays() {
     let bench = Bench::new("http://127.0.0.1:9").await;
     let scope = bench.settings.scope("");
-    let record =
-        |body: &str| PageRecord { record_id: "ch_1".to_owned(), created_us: SECOND_US, body: body.into() };
-    for (body, fetched_at_us) in [("first", 100), ("newer", 300), ("older", 200)] {
-        bench.store.write_records(&scope, "things", &[record(body)], fetched_at_us).await.unwrap();
+    let record = |body: &str, asked_at_us| PageRecord {
+        record_id: "ch_1".to_owned(),
+        created_us: SECOND_US,
+        asked_at_us,
+        body: body.into(),
+    };
+    let day_us = 86_400 * SECOND_US;
+    for (body, asked_at_us, expected) in [
+        ("first", day_us + 100, "first"),
+        ("newer", day_us + 300, "newer"),
+        ("older", day_us + 200, "newer"),
+        ("under a clock that is a day ahead", 2 * day_us + 300, "under a clock that is a day ahead"),
+        ("a day older", day_us + 300, "under a clock that is a day ahead"),
+        ("under a clock that was set right", day_us + 299, "under a clock that was set right"),
+    ] {
+        bench.store.write_records(&scope, "things", &[record(body, asked_at_us)]).await.unwrap();
+        assert_eq!(bench.stored().await["ch_1"].1, expected);
     }
-    assert_eq!(bench.stored().await["ch_1"].1, "newer");
     let other = recon::record::Scope::new("stripe", "acct_1", "test");
-    bench.store.write_records(&other, "things", &[record("another account's")], 50).await.unwrap();
+    bench.store.write_records(&other, "things", &[record("another account's", 50)]).await.unwrap();
     assert_eq!(bench.store.count_records(&other, "things", 0, 2 * SECOND_US).await.unwrap(), 1);
     assert_eq!(bench.store.count_records(&scope, "things", 0, SECOND_US).await.unwrap(), 0);
 }
