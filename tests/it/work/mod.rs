@@ -8,6 +8,7 @@ mod once;
 mod operating;
 mod order;
 mod outbox;
+mod overtaken;
 mod patience;
 mod payout;
 mod poison;

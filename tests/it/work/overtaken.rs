@@ -1,0 +1,256 @@
+//! Several workers ask for one object while it changes, each under its own clock: whoever's answer comes late, the
+//! books end as the provider's last word has it.
+
+use super::shop::{LATER, NOW_US, Shop, scope};
+use crate::random::Random;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use recon::provider::{Cancel, Timing};
+use recon::work::{End, Worker};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+const MADE_S: i64 = NOW_US / 1_000_000 - 3_600;
+const AMOUNT: i64 = 1_000;
+
+/// A provider whose objects change, and whose answers may be held after they were made up.
+#[derive(Default)]
+struct Provider {
+    objects: Mutex<BTreeMap<String, Value>>,
+    /// The next request for this id is answered when it is let go.
+    held: Mutex<Option<String>>,
+    arrived: Notify,
+    let_go: Notify,
+    /// Longest time under way, µs, and whence it is drawn.
+    latency: Mutex<Option<(u64, Random)>>,
+}
+
+impl Provider {
+    async fn start(shop: &Shop) -> Arc<Self> {
+        let provider = Arc::new(Self::default());
+        let router = Router::new()
+            .route("/v1/{stream}", axum::routing::get(list))
+            .route("/v1/{stream}/{id}", axum::routing::get(object))
+            .with_state(Arc::clone(&provider));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        let text = std::fs::read_to_string(shop.config()).unwrap();
+        std::fs::write(shop.config(), text.replace(&shop.emulator.base_url, &url)).unwrap();
+        provider
+    }
+
+    fn set(&self, object: &Value) {
+        let id = object["id"].as_str().unwrap().to_owned();
+        self.objects.lock().unwrap().insert(id, object.clone());
+    }
+
+    async fn under_way(&self) {
+        let wait = self.latency.lock().unwrap().as_mut().map(|(most, random)| random.below(*most));
+        if let Some(wait) = wait {
+            tokio::time::sleep(Duration::from_micros(wait)).await;
+        }
+    }
+}
+
+async fn object(
+    State(provider): State<Arc<Provider>>,
+    Path((_, id)): Path<(String, String)>,
+) -> Result<String, StatusCode> {
+    let found = provider.objects.lock().unwrap().get(&id).map(Value::to_string);
+    let is_held = provider.held.lock().unwrap().take_if(|held| *held == id).is_some();
+    if is_held {
+        provider.arrived.notify_one();
+        provider.let_go.notified().await;
+    }
+    provider.under_way().await;
+    found.ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn list(State(provider): State<Arc<Provider>>, Path(stream): Path<String>) -> String {
+    let is_of = |object: &&Value| format!("{}s", object["object"].as_str().unwrap()) == stream;
+    let data: Vec<Value> = provider.objects.lock().unwrap().values().filter(is_of).cloned().collect();
+    provider.under_way().await;
+    json!({"object": "list", "data": data, "has_more": false, "url": "/"}).to_string()
+}
+
+fn charge(id: &str) -> Value {
+    json!({"id": id, "object": "charge", "amount": AMOUNT, "amount_captured": AMOUNT, "amount_refunded": 0,
+        "balance_transaction": format!("txn_{id}"), "captured": true, "created": MADE_S, "currency": "usd",
+        "livemode": true, "paid": true, "refunded": false, "status": "succeeded", "payment_intent": null,
+        "metadata": {}, "invoice": null})
+}
+
+fn refund(id: &str, charge: &str, status: &str) -> Value {
+    let transaction = (status != "pending").then(|| format!("txn_{id}"));
+    json!({"id": id, "object": "refund", "amount": AMOUNT, "balance_transaction": transaction, "charge": charge,
+        "created": MADE_S + 10, "currency": "usd", "status": status, "payment_intent": null, "metadata": {}})
+}
+
+fn payout(id: &str, status: &str) -> Value {
+    json!({"id": id, "object": "payout", "amount": AMOUNT, "arrival_date": MADE_S + 86_400, "automatic": true,
+        "balance_transaction": format!("txn_{id}"), "created": MADE_S, "currency": "usd", "livemode": true,
+        "status": status, "metadata": {}})
+}
+
+async fn deliver(shop: &Shop, event_id: &str, kind: &str, at_s: i64, object: &Value) {
+    let body = json!({"id": event_id, "object": "event", "api_version": "2024-06-20", "created": at_s,
+        "livemode": true, "pending_webhooks": 1, "type": kind, "data": {"object": object}, "request": null});
+    shop.receive_as(&scope(), event_id, kind, body.to_string().as_bytes()).await;
+}
+
+async fn net(shop: &Shop, kind: &str, id: &str) -> i64 {
+    let sum = "select cast(coalesce(sum(amount_minor), 0) as bigint) from ledger_entry";
+    shop.number(&format!("{sum} where kind = '{kind}' and object_id = '{id}'")).await
+}
+
+/// One worker asks and is held up; the object changes, another worker handles its event; then the first is
+/// answered with what was true when it asked.
+async fn overtaken(kinds: [&str; 2], first: &Value, second: &Value) -> Shop {
+    let shop = Shop::new(5, 10, "effects = [\"credit\", \"refund\", \"payout\"]\n").await;
+    let text = std::fs::read_to_string(shop.config()).unwrap();
+    let effects = "effects = [\"credit\", \"refund\", \"payout\"]\n";
+    let text = text.replace(effects, "").replace("mode = \"live\"\n", &format!("mode = \"live\"\n{effects}"));
+    std::fs::write(shop.config(), text).unwrap();
+    let provider = Provider::start(&shop).await;
+    provider.set(&charge("ch_1"));
+    deliver(&shop, "evt_0", "charge.succeeded", MADE_S, &charge("ch_1")).await;
+    shop.drain().await;
+    let id = first["id"].as_str().unwrap().to_owned();
+    provider.set(first);
+    *provider.held.lock().unwrap() = Some(id);
+    deliver(&shop, "evt_1", kinds[0], MADE_S + 10, first).await;
+    let held_up = async {
+        shop.drain().await;
+    };
+    let meanwhile = async {
+        provider.arrived.notified().await;
+        provider.set(second);
+        deliver(&shop, "evt_2", kinds[1], MADE_S + 12, second).await;
+        shop.drain().await;
+        provider.let_go.notify_one();
+    };
+    tokio::join!(held_up, meanwhile);
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(net(&shop, "credit", "ch_1").await, AMOUNT);
+    assert_eq!(shop.number("select count(*) from inbox_event where status in ('received', 'dead')").await, 0);
+    shop
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_answer_that_comes_late_takes_nothing_back() {
+    let kinds = ["refund.created", "refund.updated"];
+    let (first, second) = (refund("re_1", "ch_1", "pending"), refund("re_1", "ch_1", "succeeded"));
+    let shop = overtaken(kinds, &first, &second).await;
+    assert_eq!(net(&shop, "refund", "re_1").await, AMOUNT);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_answer_that_comes_late_books_nothing_that_failed() {
+    let kinds = ["refund.created", "refund.failed"];
+    let (first, second) = (refund("re_1", "ch_1", "succeeded"), refund("re_1", "ch_1", "failed"));
+    let shop = overtaken(kinds, &first, &second).await;
+    assert_eq!(net(&shop, "refund", "re_1").await, 0);
+    let kinds = ["payout.paid", "payout.failed"];
+    let shop = overtaken(kinds, &payout("po_1", "paid"), &payout("po_1", "failed")).await;
+    assert_eq!(net(&shop, "payout", "po_1").await, 0);
+}
+
+/// Three workers with clocks a few seconds apart, one of which is set back all the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn workers_under_wrong_clocks_end_at_the_last_word() {
+    let seeds = std::env::var("RECON_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6);
+    for seed in 0..seeds {
+        let shop = Shop::new(seed, 10, "[work]\nretry_delay = \"1s\"\nbatch = 3\n").await;
+        let provider = Provider::start(&shop).await;
+        *provider.latency.lock().unwrap() = Some((4_000, Random::new(seed ^ 7)));
+        let settings = shop.settings();
+        let is_over = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let worker = |offset_s: i64| {
+            let (settings, store, timing, is_over) =
+                (&settings, shop.store.clone(), clock(&shop, offset_s), Arc::clone(&is_over));
+            async move {
+                let worker = Worker::new(settings, store, timing, Cancel::never()).unwrap();
+                while !is_over.load(std::sync::atomic::Ordering::SeqCst) {
+                    worker.run(true, async |_: &[End]| {}).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        let life = async {
+            let truth = lives(&shop, &provider, seed).await;
+            is_over.store(true, std::sync::atomic::Ordering::SeqCst);
+            truth
+        };
+        let ((), (), (), truth) = tokio::join!(worker(0), worker(5), worker(-5), life);
+        for _ in 0..20 {
+            shop.pass(LATER);
+            shop.drain().await;
+        }
+        for (id, net_minor) in truth {
+            assert_eq!(net(&shop, "refund", &id).await, net_minor, "seed {seed}: {id}");
+            assert_eq!(net(&shop, "credit", &id.replace("re_", "ch_")).await, AMOUNT, "seed {seed}: {id}");
+        }
+        let open = "select count(*) from inbox_event where status in ('received', 'parked', 'dead')";
+        assert_eq!(shop.number(open).await, 0, "seed {seed}");
+    }
+}
+
+/// The shop's clock, so many seconds ahead; where it is behind, it is set back again and again.
+fn clock(shop: &Shop, offset_s: i64) -> Timing {
+    let read = Arc::clone(&shop.clock_us);
+    let start_us = NOW_US + offset_s * 1_000_000;
+    let elapsed = move || {
+        let at_us = read.fetch_add(1, std::sync::atomic::Ordering::SeqCst) - NOW_US;
+        let back_us = if offset_s < 0 { at_us % 3 * 1_000_000 } else { 0 };
+        Duration::from_micros(u64::try_from(at_us - back_us).unwrap_or(0))
+    };
+    Timing::new(start_us, elapsed, |_| Box::pin(tokio::time::sleep(Duration::from_millis(1))))
+}
+
+/// Four payments whose refunds change while they are asked for; what is net refunded at the end, by refund.
+async fn lives(shop: &Shop, provider: &Provider, seed: u64) -> BTreeMap<String, i64> {
+    let mut random = Random::new(seed);
+    let mut truth = BTreeMap::new();
+    let mut left: Vec<(String, String, Vec<&str>)> = Vec::new();
+    for index in 0..4 {
+        let charge_id = format!("ch_{index}");
+        provider.set(&charge(&charge_id));
+        let statuses: &[&[&str]] = &[
+            &["failed", "succeeded", "pending"],
+            &["failed", "succeeded"],
+            &["succeeded", "pending"],
+            &["failed", "pending"],
+        ];
+        let statuses = random.pick(statuses).to_vec();
+        let refund_id = format!("re_{index}");
+        truth.insert(refund_id.clone(), if statuses[0] == "succeeded" { AMOUNT } else { 0 });
+        deliver(shop, &format!("evt_{charge_id}"), "charge.succeeded", MADE_S, &charge(&charge_id)).await;
+        left.push((charge_id, refund_id, statuses));
+    }
+    let mut count = 0;
+    while !left.is_empty() {
+        let at = usize::try_from(random.below(left.len() as u64)).unwrap();
+        let (charge_id, refund_id, statuses) = &mut left[at];
+        let status = statuses.pop().unwrap();
+        let object = refund(refund_id, charge_id, status);
+        provider.set(&object);
+        count += 1;
+        let kind = if status == "failed" { "refund.failed" } else { "refund.updated" };
+        // Told twice, as two events: both are about the same change.
+        for copy in 0..2 {
+            deliver(shop, &format!("evt_{refund_id}_{status}_{copy}"), kind, MADE_S + 10 + count, &object)
+                .await;
+        }
+        if statuses.is_empty() {
+            left.remove(at);
+        }
+        tokio::time::sleep(Duration::from_micros(random.below(6_000))).await;
+    }
+    truth
+}
