@@ -6,10 +6,13 @@ use crate::random::Random;
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
+use recon::apply::{Aliases, Effect, Request};
 use recon::provider::{Cancel, Timing};
-use recon::work::{End, Worker};
+use recon::record::{EffectKey, EffectKind, EventKey};
+use recon::store::{PageRecord, records_by_id};
+use recon::work::{Booking, Deed, End, Grounds, Item, Plan, Worker, book, fingerprint};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -253,4 +256,82 @@ async fn lives(shop: &Shop, provider: &Provider, seed: u64) -> BTreeMap<String, 
         tokio::time::sleep(Duration::from_micros(random.below(6_000))).await;
     }
     truth
+}
+
+/// What was decided waits for the write lock, and another worker is told something else before it is booked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_changed_between_deciding_and_booking_is_not_booked() {
+    let shop = Shop::new(6, 10, "").await;
+    let store = &shop.store;
+    deliver(&shop, "evt_1", "charge.succeeded", MADE_S, &charge("ch_1")).await;
+    let mut tx = store.begin().await.unwrap();
+    let claimed = recon::store::work::claim(&mut tx, &[i64::MAX; 5], shop.now_us(), 1).await.unwrap();
+    tx.commit().await.unwrap();
+    let ids = BTreeSet::from(["ch_1".to_owned()]);
+    let mut asked_at_us = shop.now_us();
+    let mut is_told = async |body: &str| {
+        asked_at_us += 1;
+        let record = PageRecord {
+            record_id: "ch_1".to_owned(),
+            created_us: MADE_S * 1_000_000,
+            asked_at_us,
+            body: body.into(),
+        };
+        store.write_records(&scope(), "charges", &[record]).await.unwrap();
+        let held = records_by_id(store, &scope(), &ids, None).await.unwrap();
+        (held[0].record_id.clone(), fingerprint(&held[0]))
+    };
+    let before = is_told("before").await;
+    let now = is_told("now").await;
+    for (grounds, booked, status) in
+        [(before, 0, "received"), (("ch_2".to_owned(), now.1), 0, "received"), (now, AMOUNT, "applied")]
+    {
+        let plan = Plan::Do(Box::new(deed(&claimed[0].key, grounds, shop.now_us())));
+        let item = Item { claimed: claimed[0].clone(), plan };
+        let pause = recon::store::work::Pause { min_us: 10_000_000, max_us: 10_000_000 };
+        let booking = Booking {
+            store,
+            now_us: shop.now_us(),
+            attempts_max: 5,
+            park_max_us: i64::MAX,
+            pause,
+            has_outbox: false,
+        };
+        let ends = book(booking, &[&item]).await.unwrap();
+        assert_eq!(ends[0].as_ref().map(|end| end.status), Some(status));
+        assert_eq!(net(&shop, "credit", "ch_1").await, booked);
+        let due = "select count(*) from inbox_event where next_attempt_at_us <= ";
+        assert_eq!(shop.number(&format!("{due}{}", shop.now_us())).await, 1, "at once, or never more");
+    }
+}
+
+fn deed(event: &EventKey, (id, print): (String, [u8; 32]), now_us: i64) -> Deed {
+    let effect = Effect {
+        kind: EffectKind::Credit,
+        object_id: "ch_1".to_owned(),
+        aliases: Aliases { ids: Vec::new(), booked_since_us: i64::MIN },
+        amount_minor: AMOUNT,
+        currency: "usd".to_owned(),
+        occurred_at_us: MADE_S * 1_000_000,
+        applied_at_us: now_us,
+        corrects_entry_id: String::new(),
+        run_id: String::new(),
+        reason: String::new(),
+    };
+    let key = EffectKey::of(&event.scope, EffectKind::Credit, "ch_1");
+    Deed {
+        scope: event.scope.clone(),
+        root_id: "ch_1".to_owned(),
+        object_id: "ch_1".to_owned(),
+        kind: Some(EffectKind::Credit),
+        created_us: MADE_S * 1_000_000,
+        requests: vec![Request { events: vec![event.clone()], key, effect }],
+        undoes: None,
+        after_credit_of: None,
+        own_status: None,
+        word: None,
+        asked_us: Some(now_us),
+        grounds: Grounds::from([(id, print)]),
+        suppressed: String::new(),
+    }
 }
