@@ -196,6 +196,17 @@ pub async fn wait(
     Ok(())
 }
 
+/// Makes the events due that are said to be due after `latest_us`; returns how many.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn bring_back(connection: &mut AnyConnection, now_us: i64, latest_us: i64) -> Result<u64> {
+    let query =
+        sqlx::query(include_str!("../../queries/store/inbox_too_far.sql")).bind(now_us).bind(latest_us);
+    let rows = query.fetch_all(&mut *connection).await.context("look for events that wait too long")?;
+    Ok(rows.len() as u64)
+}
+
 /// Makes the events due that are parked for any of these effects, in the transaction in which they land.
 ///
 /// # Errors

@@ -24,7 +24,7 @@ const BY_EVENT: &str = "event";
 /// For so long an event that was overtaken is due again at once, µs.
 const AT_ONCE_MAX_US: i64 = 60_000_000;
 /// A parked event looks again after this, should nobody wake it.
-const PARKED_LOOK: Duration = Duration::from_mins(15);
+pub(super) const PARKED_LOOK: Duration = Duration::from_mins(15);
 
 /// An event and what is to be done about it.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@
 //! The one thing to get right: a batch whose transaction fails is tried again one event at a time, so that a bad
 //! event costs only itself.
 
-use super::book::{Booking, End, Item, book, failed};
+use super::book::{Booking, End, Item, PARKED_LOOK, book, failed};
 use super::decide::{Common, Plan, decide, short};
 use super::fetch::{Asking, Fetched, fetch};
 use super::read::{Meaning, Subject, read};
@@ -20,6 +20,7 @@ use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How often the inbox is looked at while nothing is due.
@@ -45,6 +46,8 @@ pub struct Worker<'a> {
     cancel: Cancel,
     metrics: Option<Arc<Metrics>>,
     random: RandomState,
+    /// The minute in which events that wait too long were looked for.
+    looked: AtomicU64,
 }
 
 /// When an event is due again after 1, 2, 3, 4 and more attempts: `delay` grown fourfold with each, of which
@@ -72,7 +75,16 @@ impl<'a> Worker<'a> {
                 .answered_within(ANSWER_TIMEOUT);
             clients.insert(provider.name.clone(), (provider, client));
         }
-        Ok(Self { settings, store, clients, timing, cancel, metrics: None, random: RandomState::new() })
+        Ok(Self {
+            settings,
+            store,
+            clients,
+            timing,
+            cancel,
+            metrics: None,
+            random: RandomState::new(),
+            looked: AtomicU64::new(0),
+        })
     }
 
     /// The same worker, that counts into these.
@@ -143,7 +155,10 @@ impl<'a> Worker<'a> {
 
     /// Claims what is due, and what is to be done about it. Nothing once asked to end.
     async fn next(&self) -> Result<Vec<Item>> {
-        let claimed = if self.cancel.is_cancelled() { Vec::new() } else { self.claim().await? };
+        let mut claimed = if self.cancel.is_cancelled() { Vec::new() } else { self.claim().await? };
+        if claimed.is_empty() && !self.cancel.is_cancelled() && self.bring_back().await? {
+            claimed = self.claim().await?;
+        }
         if claimed.is_empty() { Ok(Vec::new()) } else { self.plan(claimed).await }
     }
 
@@ -168,6 +183,24 @@ impl<'a> Worker<'a> {
                 other => return other,
             }
         }
+    }
+
+    /// Makes what a clock that was ahead put off due now; whether there was any. Looks once a minute.
+    async fn bring_back(&self) -> Result<bool> {
+        let minute = self.timing.elapsed().as_secs() / 60 + 1;
+        if self.looked.swap(minute, Ordering::Relaxed) == minute {
+            return Ok(false);
+        }
+        let now_us = self.timing.now_us();
+        let longest = (self.settings.work.retry_delay * WAIT_MAX_FACTOR).max(PARKED_LOOK) * 2;
+        let latest_us = now_us.saturating_add(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX));
+        let mut tx = self.store.begin_write().await?;
+        let count = work::bring_back(&mut tx, now_us, latest_us).await?;
+        tx.commit().await.context("commit what was brought back")?;
+        if count > 0 {
+            tracing::warn!("{count} events were put off under a clock that was ahead, and are due now");
+        }
+        Ok(count > 0)
     }
 
     async fn try_claim(&self) -> Result<Vec<Claimed>> {

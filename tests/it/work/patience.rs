@@ -1,6 +1,6 @@
 //! How long an event may wait, and for whose trouble it pays: its own only.
 
-use super::shop::{LATER, NOW_US, Shop};
+use super::shop::{LATER, NOW_US, OWN, Shop};
 use recon::config::{self, Settings};
 use recon::demo::emulator::{Emulator, Faults};
 use recon::demo::world::{Event, World};
@@ -144,4 +144,22 @@ async fn a_statement_that_may_not_take_so_long_buries_nothing() {
     }
     drop(holder);
     assert_eq!(shop.end_of(&charge.id).await.0, "received");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
+    let shop = Shop::new(33, 60, OWN).await;
+    shop.receive(shop.world.events.iter().rev()).await;
+    let year_us = 365 * 86_400 * 1_000_000_i64;
+    let far = shop.now_us() + year_us;
+    let near = shop.now_us() + 60_000_000;
+    let first = &shop.world.events[0].id;
+    shop.execute(&format!("update inbox_event set next_attempt_at_us = {far}")).await;
+    shop.execute(&format!("update inbox_event set next_attempt_at_us = {near} where event_id = '{first}'"))
+        .await;
+    shop.drain().await;
+    let left = shop.number("select count(*) from inbox_event where status = 'received'").await;
+    assert_eq!(left, 1, "what waits for a minute goes on waiting");
+    assert_eq!(shop.end_of(first).await.0, "received");
+    assert_eq!(shop.ended().await.values().sum::<i64>(), shop.world.events.len() as i64);
 }
