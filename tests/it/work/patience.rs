@@ -161,5 +161,6 @@ async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
     let left = shop.number("select count(*) from inbox_event where status = 'received'").await;
     assert_eq!(left, 1, "what waits for a minute goes on waiting");
     assert_eq!(shop.end_of(first).await.0, "received");
-    assert_eq!(shop.ended().await.values().sum::<i64>(), shop.world.events.len() as i64);
+    let all = i64::try_from(shop.world.events.len()).unwrap();
+    assert_eq!(shop.ended().await.values().sum::<i64>(), all);
 }
