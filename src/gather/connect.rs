@@ -29,7 +29,8 @@ pub(super) async fn open_sqlite(path: &str, told: &Told) -> Result<Pool> {
     }
     let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(LOCK_WAIT);
     let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
-    Ok(Pool::Sqlite(pool.map_err(|error| told.unopened(&error))?))
+    let pool = pool.map_err(|error| told.unopened(&error))?;
+    Ok(Pool::Sqlite { pool, path: path.to_owned() })
 }
 
 /// Opens a PostgreSQL, or a pooler before one. Poolers refuse what they cannot keep for each of their clients, so

@@ -122,7 +122,7 @@ impl Inbox {
         };
         let binds = statement.binds.iter().map(text).map(Bind::Text).collect();
         let mut reader = self.source.reader().await?;
-        let mut rows = reader.rows(&statement.file, statement.sql().to_owned(), binds).await?;
+        let mut rows = reader.rows(&statement.file, statement.sql().to_owned(), binds)?;
         let mut found: Option<Option<Vec<u8>>> = None;
         let mut number = 0;
         while let Some(row) = rows.next().await? {
@@ -162,7 +162,7 @@ impl Inbox {
     ) -> Result<u64> {
         let (statement, columns) = &self.events;
         let ids = only.map_or(&[][..], |(_, ids)| ids);
-        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids))?;
         let mut unknown = BTreeSet::new();
         let mut number = 0;
         while let Some(row) = rows.next().await? {

@@ -219,7 +219,7 @@ impl LocalBooks {
     ) -> Result<u64> {
         let (statement, columns) = self.of(relation);
         let ids = only.map_or(&[][..], |(_, ids)| ids);
-        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids))?;
         let mut unmapped = BTreeSet::new();
         let mut batch = Vec::with_capacity(BATCH_ROWS);
         let mut number = 0;

@@ -14,6 +14,7 @@ mod provider;
 mod reader;
 mod rows;
 mod source;
+mod sqlite;
 mod standing;
 mod statement;
 mod trouble;

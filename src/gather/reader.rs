@@ -5,24 +5,29 @@
 //! PostgreSQL is told holds for one transaction, and no statement there has a name.
 
 use super::rows::TeamRow;
+use super::sqlite::{self, Session};
 use super::trouble::{Told, Trouble};
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use sqlx::mysql::{MySqlArguments, MySqlPool};
 use sqlx::postgres::{PgArguments, PgConnection, PgPool};
-use sqlx::sqlite::{SqliteArguments, SqlitePool};
+use sqlx::sqlite::SqlitePool;
 use sqlx::{
-    Arguments, AssertSqlSafe, Column, Executor, MySql, Postgres, Row, SqlSafeStr, Sqlite, Statement as _,
+    Arguments, AssertSqlSafe, Column, Executor, MySql, Postgres, Row, SqlSafeStr, Statement as _,
     Transaction, Type,
 };
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Connections of a side.
 #[derive(Clone, Debug)]
 pub(super) enum Pool {
-    Sqlite(SqlitePool),
+    Sqlite {
+        /// For what a statement gives, without its rows.
+        pool: SqlitePool,
+        path: String,
+    },
     Postgres {
         pool: PgPool,
         /// Each describes a statement of the team, see [`warm_up`].
@@ -50,16 +55,12 @@ pub(super) struct Reader {
 }
 
 enum Open {
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(Session),
     Postgres(Transaction<'static, Postgres>),
     MySql(Transaction<'static, MySql>),
 }
 
-/// SQLite sees one moment from the first read on.
-const SQLITE_MOMENT: &str = "select count(*) from sqlite_master where 1 = 0";
 const MYSQL_READ_ONLY: &str = "start transaction with consistent snapshot, read only";
-/// Instructions of SQLite's machine between two looks at the time.
-const SQLITE_STEPS: i32 = 20_000;
 /// How much longer than the database itself this side waits for the end of a statement.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// PostgreSQL's `invalid_sql_statement_name`.
@@ -68,42 +69,37 @@ const NO_SUCH_STATEMENT: &str = "26000";
 impl Pool {
     /// Begins to read: everything that the reader sees is of this moment.
     pub async fn reader(&self, told: &Told) -> Result<Reader> {
-        let transaction = self.begin(told.timeout).await.map_err(|error| told.unopened(&error))?;
-        Ok(Reader { transaction, told: told.clone() })
-    }
-
-    async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
-        Ok(match self {
-            Self::Sqlite(pool) => {
-                let mut transaction = pool.begin_with("begin deferred").await?;
-                sqlx::query(SQLITE_MOMENT).fetch_all(&mut *transaction).await?;
-                Open::Sqlite(transaction)
+        let unopened = |error: sqlx::Error| told.unopened(&error);
+        let transaction = match self {
+            Self::Sqlite { path, .. } => {
+                Open::Sqlite(Session::begin(path).await.map_err(|error| told.unopened_by_sqlite(&error))?)
             }
             Self::Postgres { pool, .. } => {
-                Open::Postgres(pool.begin_with(AssertSqlSafe(read_only(timeout))).await?)
+                let begin = AssertSqlSafe(read_only(told.timeout));
+                Open::Postgres(pool.begin_with(begin).await.map_err(unopened)?)
             }
-            Self::MySql(pool) => Open::MySql(pool.begin_with(MYSQL_READ_ONLY).await?),
-        })
+            Self::MySql(pool) => Open::MySql(pool.begin_with(MYSQL_READ_ONLY).await.map_err(unopened)?),
+        };
+        Ok(Reader { transaction, told: told.clone() })
     }
 
     /// The names of the columns that a statement gives, without running it.
     pub async fn columns(&self, label: &str, sql: &str, binds: &[&str], told: &Told) -> Result<Vec<String>> {
         let stopped = |error: sqlx::Error| told.stopped(label, &error);
-        if let Self::Postgres { pool, statements } = self {
-            let described = (described(sql), no_values(binds));
-            let found = describe_first(pool, &described, told.timeout).await;
-            statements.lock().unwrap_or_else(PoisonError::into_inner).push(described);
-            return found.map_err(stopped);
-        }
         let owned = AssertSqlSafe(sql.to_owned()).into_sql_str();
-        match self.begin(told.timeout).await.map_err(|error| told.unopened(&error))? {
-            Open::Sqlite(mut transaction) => {
+        match self {
+            Self::Postgres { pool, statements } => {
+                let described = (described(sql), no_values(binds));
+                let found = describe_first(pool, &described, told.timeout).await;
+                statements.lock().unwrap_or_else(PoisonError::into_inner).push(described);
+                found.map_err(stopped)
+            }
+            Self::Sqlite { pool, .. } => Ok(names(pool.prepare(owned).await.map_err(stopped)?.columns())),
+            Self::MySql(pool) => {
+                let mut transaction =
+                    pool.begin_with(MYSQL_READ_ONLY).await.map_err(|error| told.unopened(&error))?;
                 Ok(names(transaction.prepare(owned).await.map_err(stopped)?.columns()))
             }
-            Open::MySql(mut transaction) => {
-                Ok(names(transaction.prepare(owned).await.map_err(stopped)?.columns()))
-            }
-            Open::Postgres(_) => Ok(Vec::new()),
         }
     }
 }
@@ -173,48 +169,35 @@ fn read_only(timeout: Duration) -> String {
 
 impl Reader {
     /// The rows as they arrive: neither side holds all of them in memory. `label` is what errors name.
-    pub async fn rows<'a>(&'a mut self, label: &'a str, sql: String, binds: Vec<Bind>) -> Result<Rows<'a>> {
-        let sql = AssertSqlSafe(sql);
+    pub fn rows<'a>(&'a mut self, label: &'a str, sql: String, binds: Vec<Bind>) -> Result<Rows<'a>> {
         let told = &self.told;
         let stopped = |error: sqlx::Error| told.stopped(label, &error);
         let stream = match &mut self.transaction {
-            Open::Sqlite(transaction) => {
-                let until = Instant::now() + told.timeout;
-                let mut handle = transaction.lock_handle().await.map_err(stopped)?;
-                handle.set_progress_handler(SQLITE_STEPS, move || Instant::now() < until);
-                drop(handle);
-                let mut arguments = SqliteArguments::default();
-                add_all(&mut arguments, binds).map_err(stopped)?;
-                let query = sqlx::query_with::<Sqlite, _>(sql, arguments).persistent(false);
-                query.fetch(&mut **transaction).map_ok(TeamRow::Sqlite).boxed()
+            Open::Sqlite(session) => {
+                return Ok(Rows::Sqlite(session.rows(sql, binds, told.timeout), label, told));
             }
             Open::Postgres(transaction) => {
                 let mut arguments = PgArguments::default();
                 add_all(&mut arguments, binds).map_err(stopped)?;
-                let query = sqlx::query_with::<Postgres, _>(sql, arguments).persistent(false);
+                let query = sqlx::query_with::<Postgres, _>(AssertSqlSafe(sql), arguments).persistent(false);
                 query.fetch(&mut **transaction).map_ok(TeamRow::Postgres).boxed()
             }
             Open::MySql(transaction) => {
                 let mut arguments = MySqlArguments::default();
                 add_all(&mut arguments, binds).map_err(stopped)?;
-                let query = sqlx::query_with::<MySql, _>(sql, arguments).persistent(false);
+                let query = sqlx::query_with::<MySql, _>(AssertSqlSafe(sql), arguments).persistent(false);
                 query.fetch(&mut **transaction).map_ok(TeamRow::MySql).boxed()
             }
         };
-        Ok(Rows { stream, label, told })
+        Ok(Rows::Stream(stream, label, told))
     }
 
     /// Ends the moment, so that no transaction stays open.
     pub async fn end(self) -> Result<()> {
         let Self { transaction, told } = self;
         let ended = match transaction {
-            Open::Sqlite(mut transaction) => {
-                transaction
-                    .lock_handle()
-                    .await
-                    .map_err(|error| told.unopened(&error))?
-                    .remove_progress_handler();
-                transaction.rollback().await
+            Open::Sqlite(session) => {
+                return session.end().await.context("end the reading of a file");
             }
             Open::Postgres(transaction) => transaction.rollback().await,
             Open::MySql(transaction) => transaction.rollback().await,
@@ -225,20 +208,27 @@ impl Reader {
     }
 }
 
-/// Rows of one statement.
-pub(super) struct Rows<'a> {
-    stream: BoxStream<'a, sqlx::Result<TeamRow>>,
-    label: &'a str,
-    told: &'a Told,
+/// Rows of one statement, with what errors name.
+pub(super) enum Rows<'a> {
+    Sqlite(sqlite::Rows, &'a str, &'a Told),
+    Stream(BoxStream<'a, sqlx::Result<TeamRow>>, &'a str, &'a Told),
 }
 
 impl Rows<'_> {
     /// The next row, `None` at the end.
     pub async fn next(&mut self) -> Result<Option<TeamRow>> {
-        // The database keeps the limit; this is for one that no longer answers.
-        match tokio::time::timeout(self.told.timeout + PATIENCE, self.stream.try_next()).await {
-            Ok(row) => row.map_err(|error| self.told.stopped(self.label, &error)),
-            Err(_) => Err(self.told.too_long(self.label, "the database no longer answers")),
+        match self {
+            Self::Sqlite(rows, label, told) => {
+                let row = rows.next().await.map_err(|error| told.stopped_by_sqlite(label, &error))?;
+                Ok(row.map(TeamRow::Sqlite))
+            }
+            // The database keeps the limit; this is for one that no longer answers.
+            Self::Stream(stream, label, told) => {
+                match tokio::time::timeout(told.timeout + PATIENCE, stream.try_next()).await {
+                    Ok(row) => row.map_err(|error| told.stopped(label, &error)),
+                    Err(_) => Err(told.too_long(label, "the database no longer answers")),
+                }
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Rows of a side's database, whichever it is: each value as the database holds it.
 
 use super::mysql_value::mysql_cell;
+use super::sqlite::SqliteRow;
 use sqlx::mysql::MySqlRow;
 use sqlx::postgres::{PgRow, PgTypeKind};
-use sqlx::sqlite::SqliteRow;
 use sqlx::{Row, TypeInfo, ValueRef};
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ impl TeamRow {
     /// The value at a place.
     pub fn cell(&self, place: usize) -> Result<Cell<'_>, &'static str> {
         match self {
-            Self::Sqlite(row) => sqlite_cell(row, place),
+            Self::Sqlite(row) => row.cell(place),
             Self::Postgres(row) => postgres_cell(row, place),
             Self::MySql(row) => mysql_cell(row, place),
         }
@@ -52,7 +52,7 @@ impl TeamRow {
     /// The bytes of a text or binary value; `None` where it is null.
     pub fn bytes(&self, place: usize) -> sqlx::Result<Option<Vec<u8>>> {
         match self {
-            Self::Sqlite(row) => row.try_get_unchecked(place),
+            Self::Sqlite(row) => Ok(row.bytes(place)),
             Self::MySql(row) => row.try_get_unchecked(place),
             Self::Postgres(row) => {
                 let value = row.try_get_raw(place)?;
@@ -66,20 +66,6 @@ impl TeamRow {
             }
         }
     }
-}
-
-fn sqlite_cell(row: &SqliteRow, place: usize) -> Result<Cell<'_>, &'static str> {
-    let value = row.try_get_raw(place).map_err(|_| UNREADABLE)?;
-    if value.is_null() {
-        return Ok(Cell::Null);
-    }
-    let type_info = value.type_info();
-    Ok(match type_info.name() {
-        "INTEGER" => Cell::Integer(row.try_get_unchecked(place).map_err(|_| UNREADABLE)?),
-        "TEXT" => Cell::Text(Cow::Borrowed(row.try_get_unchecked(place).map_err(|_| NOT_UTF8)?)),
-        "REAL" => Cell::Real,
-        _ => Cell::Blob,
-    })
 }
 
 fn postgres_cell(row: &PgRow, place: usize) -> Result<Cell<'_>, &'static str> {

@@ -117,7 +117,7 @@ impl Source {
     const fn syntax(&self) -> Syntax {
         match self.pool {
             Pool::MySql(_) => Syntax::MySql,
-            Pool::Sqlite(_) | Pool::Postgres { .. } => Syntax::Numbered,
+            Pool::Sqlite { .. } | Pool::Postgres { .. } => Syntax::Numbered,
         }
     }
 
@@ -130,7 +130,7 @@ impl Source {
     pub const fn all_time(&self) -> Window {
         match self.pool {
             Pool::MySql(_) => ALL_TIME_MYSQL,
-            Pool::Sqlite(_) | Pool::Postgres { .. } => ALL_TIME,
+            Pool::Sqlite { .. } | Pool::Postgres { .. } => ALL_TIME,
         }
     }
 

@@ -72,22 +72,47 @@ impl Told {
 
     /// Why a statement gave no rows, or no more of them.
     pub fn stopped(&self, label: &str, error: &sqlx::Error) -> anyhow::Error {
-        let place = &self.place;
         match error {
-            sqlx::Error::Database(refusal) => match kind(&**refusal) {
-                Refusal::TooLong => self.too_long(label, refusal.message()),
-                Refusal::Passing => {
-                    Trouble::new(format!("{label}: {place} stopped it: {}", refusal.message()), AGAIN).into()
-                }
-                Refusal::Standing => Unusable::new(
-                    format!("{label}: the database refuses it: {}", refusal.message()),
-                    "correct the statement; its columns are the contract, its tables are yours",
-                )
-                .into(),
-            },
-            _ => Trouble::new(format!("{label}: the connection to {place} broke: {}", said(error)), AGAIN)
-                .into(),
+            sqlx::Error::Database(refusal) => self.refused(label, kind(&**refusal), refusal.message()),
+            _ => self.broken(label, &said(error)),
         }
+    }
+
+    /// Why a file of SQLite gave no rows, or no more of them.
+    pub fn stopped_by_sqlite(&self, label: &str, error: &rusqlite::Error) -> anyhow::Error {
+        match error {
+            rusqlite::Error::SqliteFailure(failure, message) => {
+                let message = message.clone().unwrap_or_else(|| failure.to_string());
+                self.refused(label, code_kind(&failure.extended_code.to_string()), &message)
+            }
+            // Of what was bound and of the thread, and nothing that a statement says.
+            _ => self.broken(label, "it was not read to its end"),
+        }
+    }
+
+    /// Why a file of SQLite cannot be opened.
+    pub fn unopened_by_sqlite(&self, error: &rusqlite::Error) -> anyhow::Error {
+        let Self { setting, place, .. } = self;
+        let hint = format!("see that this user may read it and its folder; {AGAIN}");
+        Trouble::new(format!("{setting}: {place} cannot be opened: {error}"), hint).into()
+    }
+
+    fn refused(&self, label: &str, refusal: Refusal, message: &str) -> anyhow::Error {
+        match refusal {
+            Refusal::TooLong => self.too_long(label, message),
+            Refusal::Passing => {
+                Trouble::new(format!("{label}: {} stopped it: {message}", self.place), AGAIN).into()
+            }
+            Refusal::Standing => Unusable::new(
+                format!("{label}: the database refuses it: {message}"),
+                "correct the statement; its columns are the contract, its tables are yours",
+            )
+            .into(),
+        }
+    }
+
+    fn broken(&self, label: &str, why: &str) -> anyhow::Error {
+        Trouble::new(format!("{label}: the connection to {} broke: {why}", self.place), AGAIN).into()
     }
 
     /// A statement took longer than it may.
