@@ -36,7 +36,9 @@ mod records;
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
 pub use database::{Database, shown_url};
-pub use health::{Backlog, NewDead, add_refused, backlog, dead_since, repeated_deliveries};
+pub use health::{
+    Backlog, Untold, add_refused, backlog, has_untold, keep_told, repeated_deliveries, take_untold,
+};
 pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
