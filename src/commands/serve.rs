@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::provider::{Cancel, Timing};
 use crate::receive::Scheme;
 use crate::serve::{
-    App, Certificates, Gauges, Intake, Metrics, Spill, Writing, body_memory, endpoints, router,
+    App, Certificates, Gauges, Intake, Metrics, Refusals, Spill, Writing, body_memory, endpoints, router,
     serve_connections,
 };
 use anyhow::{Context, Result};
@@ -90,7 +90,10 @@ async fn serve_counting(
         timeout: receive.timeout,
         memory: body_memory(),
     };
-    let mut serving = pin!(serve_connections(listener, router(Arc::new(app)), receive.timeout, ending));
+    let unreadable = Arc::clone(&refusals);
+    let on_unreadable = move |reason| unreadable.turned_away("", reason);
+    let router = router(Arc::new(app));
+    let mut serving = pin!(serve_connections(listener, router, receive.timeout, on_unreadable, ending));
     tokio::select! {
         served = &mut serving => served?,
         // Without it every delivery would be answered 503 for ever.
@@ -104,3 +107,7 @@ async fn serve_counting(
     writer.await.context("the writer of deliveries ended early")?;
     Ok(Outcome::Clean)
 }
+    let refusals = Arc::new(Refusals::new(Arc::clone(&metrics)));
+        refusals: Arc::clone(&refusals),
+        () = refusals.tell_on() => {}
+    refusals.tell_rest();

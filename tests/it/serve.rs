@@ -6,6 +6,7 @@ mod hostile;
 mod once;
 mod outage;
 mod paypal;
+mod refused;
 mod slow;
 mod watching;
 
