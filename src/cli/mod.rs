@@ -12,7 +12,8 @@ mod comparing;
 pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
 pub use comparing::{CompareArgs, CompareRequest, CurrencyFrom, SideRequest};
 pub use findings::{AcceptArgs, AssignArgs, CloseArgs, FindingsCommand, ListArgs, ShowArgs};
-pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs};
+pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs, ShowEventArgs};
+pub use refusal::usage_error;
 pub use request::RunRequest;
 pub use window::{OVERLAP_US, WindowSpec, describe_window, resolve_window, stored_window, unfinished_month};
 

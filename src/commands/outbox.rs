@@ -3,7 +3,7 @@
 //! Bodies are never printed: they are the receiver's.
 
 use super::Outcome;
-use super::inbox::{actor, reason_given};
+use super::inbox::{actor, listed, reason_given};
 use crate::cli::{OutboxCommand, RetryArgs, UsageError};
 use crate::config::Settings;
 use crate::record::format_instant;
@@ -61,11 +61,9 @@ pub async fn outbox(
     match args {
         OutboxArgs::List { status, limit } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
-            let messages = sent::list(&store, *status, i64::from(*limit)).await?;
+            let messages = sent::list(&store, *status, i64::from(*limit) + 1).await?;
             store.close().await;
-            for message in &messages {
-                writeln!(out, "{}", line(message, zone))?;
-            }
+            return listed(messages.iter().map(|message| line(message, zone)), *limit, out);
         }
         OutboxArgs::Show { key } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
@@ -74,7 +72,7 @@ pub async fn outbox(
             store.close().await;
         }
         OutboxArgs::Retry { keys, reason } => {
-            let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+            let store = Store::open(&settings.store_url, Access::Existing).await?;
             let (asked, done) = retry(&store, keys, reason, now_us).await?;
             store.close().await;
             for key in &done {

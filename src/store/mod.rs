@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod life;
 pub mod notification;
 pub mod operating;
+pub mod others;
 pub mod outbox;
 pub mod plans;
 pub mod runs;

@@ -8,7 +8,7 @@ use crate::config::Side;
 use crate::gather::Inbox;
 use crate::record::{Fact, ProviderEvent, Scope, format_instant};
 use crate::report::timeline::{Ended, Step, Teller, overtaken};
-use crate::store::{self, operating};
+use crate::store::{self, operating, others};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -124,7 +124,7 @@ impl Tale<'_> {
 
     async fn done_to(&mut self, event: &operating::Filed) -> Result<()> {
         let id = &event.key.event_id;
-        let (_, bodies) = operating::conflicts(self.store, &event.key, 1).await?;
+        let (_, bodies) = others::conflicts(self.store, &event.key, 1).await?;
         if bodies > 0 {
             let mut step =
                 Step::new(event.received_at_us, Teller::Inbox, format!("{id} came with other bytes"));

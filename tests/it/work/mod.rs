@@ -1,6 +1,7 @@
 //! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
 
 mod again;
+mod bodies;
 pub mod ear;
 mod health;
 mod kills;

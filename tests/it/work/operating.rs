@@ -2,6 +2,7 @@
 
 use super::ear::Ear;
 use super::shop::{LATER, OWN, Shop, scope};
+use recon::cli::ShowEventArgs;
 use recon::commands::Outcome;
 use recon::commands::inbox::{InboxArgs, inbox};
 use recon::commands::prune::prune;
@@ -26,7 +27,7 @@ pub fn act(action: Action, event: &str, reason: &str) -> InboxArgs {
 }
 
 pub fn show(event: &str, body: bool) -> InboxArgs {
-    InboxArgs::Show { event: event.to_owned(), body }
+    InboxArgs::Show(ShowEventArgs { event: event.to_owned(), body, ..ShowEventArgs::default() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,14 +1,16 @@
 //! `recon inbox`: what was received, what became of it, and what a person does about it.
 //!
-//! Steps: find the events · show them, or change them and keep why. Bodies hold personal data: only `show --body`
-//! prints one, byte for byte.
+//! Steps: find the events · show them, or change them and keep why. Bodies hold personal data: only `show --body` and
+//! `show --save` give one (`bytes.rs`).
 
-use super::Outcome;
-use crate::cli::{ActArgs, InboxCommand, UsageError};
+mod bytes;
+
+use super::{Outcome, shell_word};
+use crate::cli::{ActArgs, InboxCommand, ShowEventArgs, UsageError};
 use crate::config::Settings;
 use crate::record::{EventKey, InboxStatus, format_instant};
 use crate::store::operating::{self, Act, Action, Filed, Standing};
-use crate::store::{Access, Store};
+use crate::store::{Access, Store, others};
 use anyhow::{Context, Result};
 use chrono_tz::Tz;
 use std::io::Write;
@@ -24,12 +26,7 @@ pub enum InboxArgs {
         limit: u32,
     },
     /// Show one.
-    Show {
-        /// Its id, or `provider/account/mode/id`.
-        event: String,
-        /// Its bytes instead.
-        body: bool,
-    },
+    Show(ShowEventArgs),
     /// Change some.
     Act {
         /// [`Action::Retry`] or [`Action::Discard`].
@@ -47,7 +44,7 @@ impl From<InboxCommand> for InboxArgs {
         match command {
             InboxCommand::List { status, limit } => Self::List { status, limit },
             InboxCommand::Dead { limit } => Self::List { status: Some(InboxStatus::Dead), limit },
-            InboxCommand::Show { event, body } => Self::Show { event, body },
+            InboxCommand::Show(args) => Self::Show(args),
             InboxCommand::Retry(args) => act(Action::Retry, args),
             InboxCommand::Discard(args) => act(Action::Discard, args),
         }
@@ -69,25 +66,23 @@ pub async fn inbox(
         InboxArgs::List { status, limit } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
             let status = status.map_or("", InboxStatus::as_str);
-            let events = operating::list(&store, status, i64::from(*limit)).await?;
+            let events = operating::list(&store, status, i64::from(*limit) + 1).await?;
             store.close().await;
-            for event in &events {
-                writeln!(out, "{}", line(event, zone))?;
-            }
+            return listed(events.iter().map(|event| line(event, zone)), *limit, out);
         }
-        InboxArgs::Show { event, body } => {
+        InboxArgs::Show(args) => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
-            let found = find(&store, event).await?;
-            if *body {
-                let bytes = operating::raw(&store, &found.key).await?.body;
-                out.write_all(&bytes.with_context(|| format!("the bytes of {event} are no longer kept"))?)?;
-                return Ok(Outcome::Clean);
+            let found = find(&store, &args.event).await?;
+            if args.body || args.save.is_some() || args.other.is_some() {
+                let bytes = bytes::asked_for(&store, &found, args).await?;
+                store.close().await;
+                return bytes::give(&bytes, args, out);
             }
             show(&store, &found, (zone, now_us), out).await?;
             store.close().await;
         }
         InboxArgs::Act { action, events, reason } => {
-            let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+            let store = Store::open(&settings.store_url, Access::Existing).await?;
             let meant = find_all(&store, events).await?;
             if *action == Action::Retry {
                 refuse_without_bytes(&meant)?;
@@ -105,6 +100,24 @@ pub async fn inbox(
         }
     }
     writeln!(out, "outcome=clean findings=0")?;
+    Ok(Outcome::Clean)
+}
+
+/// Prints a list of one line more than `limit`, or fewer: the last one is only a sign that there are more.
+pub(super) fn listed(
+    lines: impl ExactSizeIterator<Item = String>,
+    limit: u32,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (there, shown) = (lines.len(), lines.len().min(limit));
+    for line in lines.take(limit) {
+        writeln!(out, "{line}")?;
+    }
+    if there > limit {
+        writeln!(out, "there are more than these {limit}: --limit N lists up to N")?;
+    }
+    writeln!(out, "outcome=clean findings=0 listed={shown}")?;
     Ok(Outcome::Clean)
 }
 
@@ -233,7 +246,7 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
     let due = if event.standing() == Standing::Waits { due(event, at) } else { String::new() };
     let body = operating::raw(store, &event.key).await?.body;
     let body = body.map_or_else(|| "no longer kept".to_owned(), |body| format!("{} bytes", body.len()));
-    let (others, others_in_all) = operating::conflicts(store, &event.key, OTHERS_MAX).await?;
+    let (others, others_in_all) = others::conflicts(store, &event.key, OTHERS_MAX).await?;
     let rows = [
         ("event", shown(&event.key)),
         ("type", event.event_type.clone()),
@@ -253,12 +266,20 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         writeln!(out, "{name:<18}{value}")?;
     }
-    for other in others {
+    for other in &others {
         let bytes =
             if other.bytes == 0 { "no longer kept".to_owned() } else { format!("{} bytes", other.bytes) };
         let (hash, first) = (&other.body_sha256, instant(other.received_at_us));
         let name = "other body";
         writeln!(out, "{name:<18}{bytes}, sha256 {hash}, deliveries {}, first {first}", other.deliveries)?;
+    }
+    if let Some(other) = others.iter().find(|other| other.bytes > 0) {
+        let (id, hash) = (shell_word(&shown(&event.key)), other.body_sha256.get(..8).unwrap_or_default());
+        writeln!(
+            out,
+            "{:<18}never applied; they hold personal data: `recon inbox show {id} --other {hash} --save FILE`",
+            ""
+        )?;
     }
     for kept in operating::actions(store, &event.key).await? {
         writeln!(out, "{:<18}{} by {}: {}", kept.action, instant(kept.at_us), kept.actor, kept.reason)?;
