@@ -9,7 +9,7 @@
 //! With `--recovery` it tells another story: four kills, and what is left of each.
 //! With `--practice` it stops before reconciling, and serves the month while the reader does the rest by hand.
 
-use super::{Outcome, apply, program, run};
+use super::{Outcome, Output, apply, program, run};
 use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
 use crate::config::{self, FILE_NAME};
@@ -279,8 +279,5 @@ fn read(report: &Path) -> Result<Vec<FoundRow>> {
 }
 
 fn say(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(Output.write_all(text.as_bytes())?)
 }

@@ -9,16 +9,19 @@ pub mod inbox;
 pub mod init;
 pub mod man;
 pub mod outbox;
+mod output;
 pub mod prune;
 pub mod replay;
 pub mod run;
 pub mod serve;
 pub mod show;
 pub mod status;
+pub mod trouble;
 pub mod work;
 pub mod compare;
 
 pub use crate::report::Outcome;
+pub use output::Output;
 
 use crate::report::next_steps::shell_word;
 

@@ -39,12 +39,20 @@ pub(super) fn read_receive(root: &Section<'_>, context: &Context<'_>) -> Result<
             "the strictest providers wait 3s in all",
         ));
     }
+    let spill_dir = section.text("spill_dir")?;
+    if spill_dir.is_some_and(|folder| folder.trim().is_empty()) {
+        return Err(section.bad(
+            "spill_dir",
+            "is empty",
+            "name a folder, or leave it out: then 503 while the store is away",
+        ));
+    }
     Ok(ReceiveSettings {
         listen,
         body_bytes_max,
         waiting_max: usize::try_from(waiting).unwrap_or(1),
         timeout,
-        spill_dir: section.text("spill_dir")?.map(|folder| beside(context.folder(), folder)),
+        spill_dir: spill_dir.map(|folder| beside(context.folder(), folder)),
         retention: duration(&section, "retention", "60d")?,
     })
 }

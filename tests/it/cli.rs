@@ -150,6 +150,7 @@ fn completions_and_the_manual_are_generated() {
         (&["completions", "zsh"], "#compdef recon"),
         (&["completions", "fish"], "complete -c recon"),
         (&["man"], ".TH recon 1"),
+        (&["man"], "\n.SH \"COMMAND INBOX SHOW\"\n"),
         (&["man"], "\n.nf\n  0   everything ties out\n  1   findings\n"),
         (&["man"], ".SH \"ENVIRONMENT\"\n.nf\n  RECON_LOG "),
     ] {

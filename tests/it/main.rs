@@ -12,6 +12,7 @@ mod breaks;
 mod cases;
 mod chaos;
 mod cli;
+mod closed_pipe;
 mod comparing;
 mod config;
 mod databases;

@@ -8,6 +8,7 @@ mod outage;
 mod paypal;
 mod refused;
 mod slow;
+mod unusable;
 mod watching;
 
 use crate::postgres::Place;

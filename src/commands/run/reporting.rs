@@ -274,11 +274,7 @@ fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write +
     } else {
         format!("{applied}{}", summary.text(crate::telemetry::is_coloured()))
     };
-    match out.write_all(text.as_bytes()) {
-        // A reader that closed the pipe has what it wanted; the run is recorded.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    out.write_all(text.as_bytes()).context("write to stdout")
 }
 
 /// The program with the configuration that this run was given, for the next command.
