@@ -217,7 +217,7 @@ async fn redeliver(
         )
         .into());
     }
-    check_called_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
+    check_called_url(url, true).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
     let endpoints = endpoints(&settings.endpoints)?;
     let store = Store::open(&settings.store_url, Access::Existing).await?;
     let mut is_fine = true;

@@ -81,7 +81,7 @@ pub(super) fn read_outbox(root: &Section<'_>, context: &Context<'_>) -> Result<O
     let section = root.section("outbox", &["url", "attempts_max", "retry_delay", "timeout"])?;
     let attempts = section.integer("attempts_max", 1, 50)?.unwrap_or(8);
     Ok(OutboxSettings {
-        url: context.called_url(&section, "url")?,
+        url: context.called_url(&section, "url", true)?,
         attempts_max: attempts,
         retry_delay: duration(&section, "retry_delay", "10s")?,
         timeout: duration(&section, "timeout", "10s")?,
@@ -93,7 +93,7 @@ pub(super) fn read_notify(root: &Section<'_>, context: &Context<'_>) -> Result<N
     let section = root.section("notify", &NOTIFY_KEYS)?;
     let duplicates = section.integer("duplicates_per_hour", 1, i64::MAX)?.unwrap_or(100);
     Ok(NotifySettings {
-        url: context.called_url(&section, "url")?,
+        url: context.called_url(&section, "url", true)?,
         waiting_age: duration(&section, "waiting_age", "15m")?,
         duplicates_per_hour: u64::try_from(duplicates).unwrap_or(u64::MAX),
     })
