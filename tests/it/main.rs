@@ -22,6 +22,7 @@ mod demo_recovery;
 mod demo_world;
 mod determinism;
 mod docs;
+mod ear;
 mod file_sides;
 mod fuzz;
 mod invoices;

@@ -5,7 +5,7 @@
 
 use super::Tale;
 use crate::config::Side;
-use crate::gather::Inbox;
+use crate::gather::{Inbox, Moment};
 use crate::record::{Fact, ProviderEvent, Scope, format_instant};
 use crate::report::timeline::{Ended, Step, Teller, overtaken};
 use crate::store::{self, operating, others};
@@ -45,7 +45,9 @@ impl Tale<'_> {
             }
             Ok(())
         };
-        inbox.events_of(scope, ids, &mut keep).await?;
+        let mut moment = Moment::begin(None, Some(&inbox)).await?;
+        moment.events_of(scope, ids, &mut keep).await?;
+        moment.end().await?;
         for row in rows {
             let text =
                 format!("{} {} received, marked {}", row.event_id, row.event_type, row.status.as_str());

@@ -2,7 +2,6 @@
 
 mod again;
 mod bodies;
-pub mod ear;
 mod health;
 mod kills;
 mod once;

@@ -1,7 +1,7 @@
 //! What a person does: looks, retries, discards, replays, sends to a handler, prunes.
 
-use super::ear::Ear;
 use super::shop::{LATER, OWN, Shop, scope};
+use crate::ear::Ear;
 use recon::cli::ShowEventArgs;
 use recon::commands::Outcome;
 use recon::commands::inbox::{InboxArgs, inbox};

@@ -1,7 +1,7 @@
 //! `recon outbox`: messages are listed without their bodies, and those that were given up are sent after all.
 
-use super::ear::Ear;
 use super::shop::{LATER, OWN, Shop};
+use crate::ear::Ear;
 use recon::commands::outbox::{OutboxArgs, outbox};
 use recon::provider::Cancel;
 use recon::store::sent::MessageStatus;

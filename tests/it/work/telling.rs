@@ -1,8 +1,8 @@
 //! At most once an hour, whoever tells: several workers and restarts share what was told in the store.
 
-use super::ear::Ear;
 use super::operating::{act, said};
 use super::shop::{OWN, Shop, scope};
+use crate::ear::Ear;
 use recon::provider::Cancel;
 use recon::store::operating::Action;
 use recon::work::Notifier;
