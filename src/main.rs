@@ -5,11 +5,12 @@ use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
 use recon::clock::now_us;
 use recon::commands::{self, Outcome, Output, trouble};
 use recon::config::{self, Settings};
+use recon::telemetry;
 use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    recon::telemetry::start();
+    telemetry::start();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
@@ -165,7 +166,7 @@ fn asked_to_end() -> impl Future<Output = ()> {
 /// Arguments that clap does not accept, or its help and version.
 fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        return fail(&cli::usage_error(error).into(), trouble::left_by(None));
+        return fail(&cli::usage_error(error, commands::arguments()).into(), trouble::left_by(None));
     }
     match error.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
@@ -176,7 +177,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 /// One error line, a hint, and the outcome as the last line of stdout. `left`: what the command has left.
 fn fail(error: &anyhow::Error, left: &str) -> ExitCode {
     let (outcome, hint) = trouble::explain(error, left);
-    let lines = recon::telemetry::error_text(&trouble::told(error), &trouble::one_line(&hint));
+    let lines = telemetry::error_text(&telemetry::told(error), &telemetry::one_line(&hint));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
     finish(outcome)

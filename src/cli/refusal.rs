@@ -1,16 +1,18 @@
 //! What clap does not accept, in our form: one error line and a hint that can be typed.
 
-use super::UsageError;
+use super::{Cli, UsageError};
+use clap::CommandFactory;
 use clap::error::ErrorKind;
 
-/// clap's account of a refusal as ours.
+/// clap's account of a refusal of these arguments, without the program's name, as ours.
 #[must_use]
-pub fn usage_error(error: &clap::Error) -> UsageError {
+pub fn usage_error(error: &clap::Error, arguments: impl IntoIterator<Item = String>) -> UsageError {
     let text = error.render().to_string();
-    let help = format!("`{} --help` shows every argument with examples", asked_for(&text));
+    let asked_for = asked_for(arguments);
+    let help = format!("`{asked_for} --help` shows every argument with examples");
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let words = subcommands(&text).join(", ");
-        return UsageError::new(format!("`{}` needs one of: {words}", asked_for(&text)), help);
+        return UsageError::new(format!("`{asked_for}` needs one of: {words}"), help);
     }
     let told = text.split("\n\nUsage:").next().unwrap_or_default();
     let told = told.split("\n\nFor more information").next().unwrap_or_default();
@@ -30,12 +32,17 @@ pub fn usage_error(error: &clap::Error) -> UsageError {
     UsageError::new(message, if tip.is_empty() { help } else { tip.to_owned() })
 }
 
-/// The command that was typed, such as `recon inbox retry`, as clap's usage line has it.
-fn asked_for(text: &str) -> String {
-    let usage = text.split("Usage: ").nth(1).unwrap_or_default();
-    let words = usage.split_whitespace().skip(1);
-    let words = words.take_while(|word| word.chars().all(|letter| letter.is_ascii_lowercase()));
-    std::iter::once("recon").chain(words).collect::<Vec<_>>().join(" ")
+/// The command that was typed, such as `recon inbox retry`.
+fn asked_for(arguments: impl IntoIterator<Item = String>) -> String {
+    let mut command = &Cli::command();
+    let mut words = vec!["recon".to_owned()];
+    for argument in arguments {
+        if let Some(subcommand) = command.find_subcommand(&argument) {
+            command = subcommand;
+            words.push(argument);
+        }
+    }
+    words.join(" ")
 }
 
 /// The subcommands that clap's help lists, but for the help itself.
@@ -48,11 +55,11 @@ fn subcommands(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::Cli;
     use clap::Parser;
 
     fn refused(line: &str) -> UsageError {
-        usage_error(&Cli::try_parse_from(line.split(' ')).unwrap_err())
+        let words = line.split(' ').map(str::to_owned);
+        usage_error(&Cli::try_parse_from(words.clone()).unwrap_err(), words.skip(1))
     }
 
     #[test]
@@ -63,6 +70,7 @@ mod tests {
             "`recon inbox retry --help` shows every argument with examples"
         );
         assert_eq!(hint("recon prune x"), "`recon prune --help` shows every argument with examples");
+        assert_eq!(hint("recon demo --seed x"), "`recon demo --help` shows every argument with examples");
         assert_eq!(hint("recon --rate x"), "`recon --help` shows every argument with examples");
         assert_eq!(hint("recon work --drian"), "a similar argument exists: '--drain'");
     }

@@ -21,7 +21,7 @@ pub const fn left_by(command: Option<&Command>) -> &'static str {
             | Command::Inbox(InboxCommand::List { .. } | InboxCommand::Dead { .. } | InboxCommand::Show(_))
             | Command::Outbox(OutboxCommand::List { .. } | OutboxCommand::Show { .. }),
         ) => READS,
-        Some(Command::Serve(_)) => "whatever was answered 2xx is safe; put this right and start it again",
+        Some(Command::Serve(_)) => "whatever was answered 2xx is safe; start it again",
         Some(Command::Compare(_)) => {
             "nothing was half-written: --out appears whole or not at all; the same command begins again"
         }
@@ -129,39 +129,9 @@ fn machine_hint(error: &std::io::Error) -> Option<&'static str> {
     }
 }
 
-/// An error with its causes on one line. Some repeat what they were caused by; that is said once.
-#[must_use]
-pub fn told(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.is_empty() {
-            text = cause;
-        } else if !text.ends_with(&cause) {
-            text.push_str(": ");
-            text.push_str(&cause);
-        }
-    }
-    one_line(&text)
-}
-
-/// Line breaks and runs of spaces as one space.
-#[must_use]
-pub fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::Context;
-
-    #[test]
-    fn a_cause_that_repeats_is_said_once() {
-        let cause = sqlx::Error::Io(std::io::Error::other("refused"));
-        let error = Err::<(), _>(cause).context("open the store x").unwrap_err();
-        assert_eq!(told(&error), "open the store x: error communicating with database: refused");
-    }
 
     #[test]
     fn a_store_that_is_away_and_an_address_that_is_taken_say_what_to_do() {

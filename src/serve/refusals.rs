@@ -60,13 +60,18 @@ impl Refusals {
     /// Tells what came since it was told before.
     pub fn tell_rest(&self) {
         for ((provider, reason), count) in self.rest() {
-            say(&provider, reason, count);
+            let deliveries = if count == 1 {
+                "1 more delivery was".to_owned()
+            } else {
+                format!("{count} more deliveries were")
+            };
+            say(&provider, reason, count, &deliveries);
         }
     }
 
     fn tell(&self, provider: &str, reason: &'static str) {
         if self.is_first(provider, reason) {
-            say(provider, reason, 1);
+            say(provider, reason, 1, "1 delivery was");
         }
     }
 
@@ -90,13 +95,11 @@ impl Refusals {
     }
 }
 
-fn say(provider: &str, reason: &'static str, count: u64) {
+fn say(provider: &str, reason: &'static str, count: u64, deliveries: &str) {
     let meaning = meaning(reason);
-    let requests =
-        if count == 1 { "1 delivery was".to_owned() } else { format!("{count} more deliveries were") };
     let at =
         if provider.is_empty() { "outside of every endpoint".to_owned() } else { format!("at `{provider}`") };
-    tracing::warn!(provider, reason, count, "{requests} not taken {at}: {reason}, {meaning}");
+    tracing::warn!(provider, reason, count, "{deliveries} not taken {at}: {reason}, {meaning}");
 }
 
 /// What a reason means, as `docs/receiving.md` has it.

@@ -133,9 +133,11 @@ impl<'a> Notifier<'a> {
             1 => "1 event became a dead letter and is".to_owned(),
             _ => format!("{events} events became dead letters and are"),
         };
+        let first =
+            if first_error.is_empty() { String::new() } else { format!(" The first: {first_error}.") };
         let text = format!(
-            "recon: {became} not tried again. The first: {first_error}. `recon inbox dead` lists them, \
-             `recon inbox retry EVENT --reason …` tries one again."
+            "recon: {became} not tried again.{first} `recon inbox dead` lists them, `recon inbox retry EVENT \
+             --reason …` tries one again."
         );
         let told_at_us = self.is_taken(&text).await.then_some(telling.from_us);
         if let Some(told_at_us) = told_at_us {

@@ -87,15 +87,19 @@ pub async fn inbox(
             if *action == Action::Retry {
                 refuse_without_bytes(&meant)?;
             }
-            let keys: Vec<EventKey> = meant.into_iter().map(|filed| filed.key).collect();
+            let keys: Vec<EventKey> = meant.iter().map(|filed| filed.key.clone()).collect();
             let done = change(&store, *action, &keys, reason, now_us).await?;
             store.close().await;
             for key in &done {
                 writeln!(out, "{} {}", action.as_str(), shown(key))?;
             }
-            if done.len() < keys.len() {
-                let left = keys.len() - done.len();
-                writeln!(out, "{left} left as they are: they have come to another end")?;
+            for left in meant.iter().filter(|filed| !done.contains(&filed.key)) {
+                let key = shown(&left.key);
+                writeln!(
+                    out,
+                    "{key} is left: it ended as {}; `recon replay` would apply it once more",
+                    left.status
+                )?;
             }
         }
     }
@@ -251,7 +255,7 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
         ("event", shown(&event.key)),
         ("type", event.event_type.clone()),
         ("status", event.status.clone()),
-        ("why", event.last_error.clone()),
+        (if event.standing() == Standing::Waits { "last attempt" } else { "why" }, event.last_error.clone()),
         ("waits for", event.parked_for.clone()),
         ("received", instant(event.received_at_us)),
         ("last delivery", instant(event.last_delivery_at_us)),
@@ -259,7 +263,7 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
         ("attempts", event.attempts.to_string()),
         ("due", due),
         ("ended", completed),
-        ("filed or replayed", event.reason.clone()),
+        ("because", event.reason.clone()),
         ("body", format!("{body}, sha256 {}", event.body_sha256)),
         ("other bodies", if others_in_all == 0 { String::new() } else { others_in_all.to_string() }),
     ];

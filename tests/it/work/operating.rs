@@ -54,7 +54,7 @@ async fn dead_letters_are_listed_retried_and_discarded_with_a_reason_that_is_kep
     said(&shop, &act(Action::Discard, "evt_bad", "not from the provider")).await.unwrap();
     assert_eq!(shop.end_of("evt_bad").await, ("ignored".into(), "discarded".into()));
     let again = said(&shop, &act(Action::Discard, "evt_bad", "again")).await.unwrap();
-    assert!(again.contains("left as they are"), "{again}");
+    assert!(again.contains("evt_bad is left: it ended as ignored"), "{again}");
     let shown = said(&shop, &show("evt_bad", false)).await.unwrap();
     assert!(shown.contains("parser fixed") && shown.contains("not from the provider"), "{shown}");
     assert!(!shown.contains("carol"), "no body unless asked for: {shown}");
