@@ -222,8 +222,16 @@ fn named(lines: &[(&str, String)]) -> String {
 /// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.
 async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
     let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let mut said = Vec::new();
+    let finished = run::reconcile(&settings, &run_request(world), &mut said).await?;
+    finished.dir.context("the run wrote no report")
+}
+
+/// A run over a world's window, at its time.
+#[must_use]
+pub fn run_request(world: &World) -> RunRequest {
     let instant = |at_us: i64| Some(format_instant(at_us, Tz::UTC));
-    let request = RunRequest {
+    RunRequest {
         window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
         providers: vec![PROVIDER.to_owned()],
         apply: false,
@@ -232,10 +240,7 @@ async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
         json: false,
         now_us: world.now_us,
         cancel: Cancel::never(),
-    };
-    let mut said = Vec::new();
-    let finished = run::reconcile(&settings, &request, &mut said).await?;
-    finished.dir.context("the run wrote no report")
+    }
 }
 
 /// Carries out a plan with the folder's `recon.toml`, quietly.
