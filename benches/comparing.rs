@@ -14,19 +14,21 @@
 mod findings;
 #[path = "comparing/generate.rs"]
 mod generate;
+#[path = "comparing/process.rs"]
+mod process;
 #[path = "comparing/relations.rs"]
 mod relations;
 #[expect(dead_code, reason = "shared with the tests, which use all of it")]
 #[path = "../tests/it/world.rs"]
 mod world;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use recon::compare::Comparer;
 use recon::config::CompareSettings;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Instant;
 
 const MEMORY_MIB: usize = 256;
@@ -64,24 +66,14 @@ fn side_by_side(events: u64) -> Result<()> {
 }
 
 fn measure(base: &Path, folder: &Path, runs: u32) -> Result<()> {
-    let ours = std::env::current_exe()?;
+    let specification = base.join("queries/rules");
+    let memory = [OsStr::new("--memory"), OsStr::new(DUCKDB_MEMORY)];
+    let rules = [OsStr::new("--rules"), specification.as_os_str()];
     for run in 1..=runs {
         println!("run {run}");
-        let status = Command::new(&ours).arg("compare").arg(folder).status()?;
-        ensure!(status.success(), "our side failed");
-        let python = std::env::var("RECON_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let script: PathBuf = base.join("benches/duckdb_rules.py");
-        let specification = base.join("queries/rules");
-        for rules in [None, Some(&specification)] {
-            let mut duckdb = Command::new(&python);
-            duckdb.arg(&script).arg(folder).args(["--memory", DUCKDB_MEMORY]);
-            if let Some(rules) = rules {
-                duckdb.arg("--rules").arg(rules);
-            }
-            if !duckdb.status().is_ok_and(|status| status.success()) {
-                println!("duckdb was not measured: `{python}` has no DuckDB 2, or a statement failed");
-            }
-        }
+        process::ours(folder)?;
+        process::duckdb("duckdb_rules.py", folder, &memory);
+        process::duckdb("duckdb_rules.py", folder, &[memory, rules].concat());
     }
     let read = |name: &str| std::fs::read(folder.join(name));
     for (ours, theirs, what) in [
@@ -132,38 +124,19 @@ fn compare(folder: &Path, threads: usize, memory_mib: usize) -> Result<()> {
         events.add(event.scope, event.event_id);
     }
     println!(
-        "ours: {} ms (reading {read_ms} ms), processor {} ms, peak {} MiB, {root_count} roots, \
-         {} provider events",
+        "ours: {} ms (reading {read_ms} ms), {}, {root_count} roots, {} provider events",
         start.elapsed().as_millis(),
-        processor_ms()?,
-        peak_kib()? / 1024,
+        process::spent()?,
         suspicious.totals().counts.provider_events,
     );
     let found = findings::find(folder, &roots, events, threads)?;
     let lines = found.iter().fold(String::new(), |text, line| text + line + "\n");
     std::fs::write(folder.join("findings.txt"), lines)?;
     println!(
-        "ours, judged by the rules too: {} ms, processor {} ms, peak {} MiB, {} findings",
+        "ours, judged by the rules too: {} ms, {}, {} findings",
         start.elapsed().as_millis(),
-        processor_ms()?,
-        peak_kib()? / 1024,
+        process::spent()?,
         found.len(),
     );
     Ok(())
-}
-
-/// Most memory that this process ever held, from `/proc` (proc(5), `VmHWM`).
-fn peak_kib() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
-}
-
-/// Processor time of all threads so far, from `/proc` (proc(5), fields 14 and 15 of `stat`; Linux
-/// counts them in hundredths of a second).
-fn processor_ms() -> Result<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(')').context("no process name")?.1;
-    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
-    Ok(10 * ticks.sum::<Result<u64, _>>()?)
 }

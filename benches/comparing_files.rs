@@ -6,13 +6,15 @@
 //! where it is not `python3`; without one only our side is measured. Both must name the same keys. Both run as
 //! processes of their own, one after the other; on a busy machine processor time says more than wall time.
 
+#[path = "comparing/process.rs"]
+mod process;
+
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use recon::cli::{Cli, Command as Subcommand, CompareRequest};
+use recon::cli::{Cli, Command, CompareRequest};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 const DOUBLED: u64 = 1_000;
@@ -89,13 +91,8 @@ fn side_by_side(rows: u64) -> Result<()> {
     generate(&folder, rows)?;
     for run in 1..=2 {
         println!("run {run}");
-        let ours = Command::new(std::env::current_exe()?).arg("compare").arg(&folder).status()?;
-        ensure!(ours.success(), "our side failed");
-        let python = std::env::var("RECON_BENCH_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-        let mut duckdb = Command::new(&python);
-        duckdb.arg(base.join("benches/duckdb_files.py")).arg(&folder);
-        if !duckdb.status().is_ok_and(|status| status.success()) {
-            println!("duckdb was not measured: `{python}` has no DuckDB 2, or a statement failed");
+        process::ours(&folder)?;
+        if !process::duckdb("duckdb_files.py", &folder, &[]) {
             continue;
         }
         let read = |name: &str| std::fs::read_to_string(folder.join(name));
@@ -117,7 +114,7 @@ fn compare(folder: &str, more: &[&str]) -> Result<()> {
     let named =
         ["--key", "id", "--amount", "amount", "--currency", "currency", "--out", &out, "--spill", folder];
     let words = [&["recon", "compare", &left, &right], &named[..], more].concat();
-    let Some(Subcommand::Compare(args)) = Cli::try_parse_from(words)?.command else { bail!("no comparison") };
+    let Some(Command::Compare(args)) = Cli::try_parse_from(words)?.command else { bail!("no comparison") };
     let mut text = Vec::new();
     recon::commands::compare::compare(&CompareRequest::new(*args)?, &mut text)?;
     let elapsed = start.elapsed();
@@ -129,27 +126,6 @@ fn compare(folder: &str, more: &[&str]) -> Result<()> {
     }
     keys.sort();
     std::fs::write(at("ours.txt"), keys.concat())?;
-    println!(
-        "ours: {} ms, processor {} ms, peak {} MiB, {} double credits",
-        elapsed.as_millis(),
-        processor_ms()?,
-        peak_kib()? / 1024,
-        keys.len()
-    );
+    println!("ours: {} ms, {}, {} double credits", elapsed.as_millis(), process::spent()?, keys.len());
     Ok(())
-}
-
-/// Most memory that this process ever held, from `/proc` (proc(5), `VmHWM`).
-fn peak_kib() -> Result<u64> {
-    let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
-    Ok(line.trim().trim_end_matches(" kB").parse()?)
-}
-
-/// Processor time of all threads so far, from `/proc` (proc(5), fields 14 and 15 of `stat`, in hundredths of a second).
-fn processor_ms() -> Result<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    let after_name = stat.rsplit_once(')').context("no process name")?.1;
-    let ticks = after_name.split_whitespace().skip(11).take(2).map(str::parse::<u64>);
-    Ok(10 * ticks.sum::<Result<u64, _>>()?)
 }

@@ -3,19 +3,19 @@
 use clap::Parser;
 use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
 use recon::clock::now_us;
-use recon::commands::{self, Outcome};
-use recon::config::{self, Settings, Unusable};
-use recon::provider::hint_of;
-use recon::store::NoStore;
+use recon::commands::{self, Outcome, Output, trouble};
+use recon::config::{self, Settings};
+use recon::telemetry;
 use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    recon::telemetry::start();
+    telemetry::start();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
+    let left = trouble::left_by(cli.command.as_ref());
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
         .and_then(|runtime| runtime.block_on(dispatch(cli)));
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.exit_code()),
-        Err(error) => fail(&error),
+        Err(error) => fail(&error, left),
     }
 }
 
@@ -42,7 +42,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         )
         .into());
     }
-    if let (Some(_), Some(name)) = (config, asks_no_configuration(&command)) {
+    if let (Some(_), Some(name)) = (config, command.without_configuration()) {
         return Err(UsageError::new(
             format!("recon {name} reads no configuration, so --config would change nothing"),
             format!("leave out --config; `recon {name} --help` shows what it takes"),
@@ -50,9 +50,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         .into());
     }
     match command {
-        Command::Init(args) => commands::init::init(&args.dir, &mut std::io::stdout().lock()),
-        Command::Completions { shell } => print(|out| commands::completions::completions(shell, out)),
-        Command::Man => print(|out| commands::man::man(out)),
+        Command::Init(args) => commands::init::init(&args.dir, &mut Output),
+        Command::Completions { shell } => {
+            commands::completions::completions(shell, &mut Output).map(|()| Outcome::Clean)
+        }
+        Command::Man => commands::man::man(&mut Output).map(|()| Outcome::Clean),
         Command::Apply(args) => {
             let args = commands::apply::ApplyArgs { plan: args.plan };
             commands::apply::apply(&config::load(config)?, &args, recon::clock::now_us()).await
@@ -65,7 +67,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Serve(args) => {
             let needs = config::Needs { api_keys: args.work, webhook_secrets: true };
             let settings = config::load_for(config, needs)?;
-            let mut out = std::io::stdout();
+            let mut out = Output;
             if args.work {
                 commands::serve::serve_and_work(&settings, asked_to_end(), &mut out).await
             } else {
@@ -74,27 +76,27 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         }
         Command::Work(args) => {
             let args = commands::work::WorkArgs { drain: args.drain };
-            commands::work::work(&config::load(config)?, args, asked_to_end(), &mut std::io::stdout()).await
+            commands::work::work(&config::load(config)?, args, asked_to_end(), &mut Output).await
         }
         Command::Inbox(command) => {
             let settings = config::load_without_keys(config)?;
             let args = commands::inbox::InboxArgs::from(command);
-            commands::inbox::inbox(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+            commands::inbox::inbox(&settings, &args, recon::clock::now_us(), &mut Output).await
         }
         Command::Outbox(command) => {
             let settings = config::load_without_keys(config)?;
             let args = commands::outbox::OutboxArgs::from(command);
-            commands::outbox::outbox(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+            commands::outbox::outbox(&settings, &args, recon::clock::now_us(), &mut Output).await
         }
         Command::Replay(args) => {
             let needs = config::Needs { api_keys: false, webhook_secrets: args.to.is_some() };
             let settings = config::load_for(config, needs)?;
             let args = commands::replay::ReplayArgs::from(args);
-            commands::replay::replay(&settings, &args, recon::clock::now_us(), &mut std::io::stdout()).await
+            commands::replay::replay(&settings, &args, recon::clock::now_us(), &mut Output).await
         }
         Command::Prune => {
             let settings = config::load_without_keys(config)?;
-            commands::prune::prune(&settings, recon::clock::now_us(), &mut std::io::stdout()).await
+            commands::prune::prune(&settings, recon::clock::now_us(), &mut Output).await
         }
         Command::Demo(args) => {
             let is_exact = commands::demo::demo(&args).await?;
@@ -102,27 +104,13 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         }
         Command::Findings(command) => {
             let settings = config::load_without_keys(config)?;
-            commands::findings::findings(&settings, &command, now_us(), &mut std::io::stdout()).await
+            commands::findings::findings(&settings, &command, now_us(), &mut Output).await
         }
         Command::Show(args) => {
             let settings = config::load_without_keys(config)?;
-            commands::show::show(&settings, &args.finding, now_us(), &mut std::io::stdout()).await
+            commands::show::show(&settings, &args.finding, now_us(), &mut Output).await
         }
-        Command::Compare(args) => {
-            commands::compare::compare(&cli::CompareRequest::new(*args)?, &mut std::io::stdout().lock())
-        }
-    }
-}
-
-/// The name of a subcommand that reads no configuration.
-const fn asks_no_configuration(command: &Command) -> Option<&'static str> {
-    match command {
-        Command::Init(_) => Some("init"),
-        Command::Completions { .. } => Some("completions"),
-        Command::Man => Some("man"),
-        Command::Demo(_) => Some("demo"),
-        Command::Compare(_) => Some("compare"),
-        _ => None,
+        Command::Compare(args) => commands::compare::compare(&cli::CompareRequest::new(*args)?, &mut Output),
     }
 }
 
@@ -156,130 +144,48 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
     commands::run::run(settings, &request).await
 }
 
-/// Resolves on Ctrl-C and on SIGTERM, which is how service managers ask.
-async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
+/// Resolves on Ctrl-C and on SIGTERM, which is how service managers ask. Both are listened for from the call on.
+fn asked_to_end() -> impl Future<Output = ()> {
+    use tokio::signal::unix::{Signal, SignalKind, signal};
+    async fn arrived(listened: std::io::Result<Signal>) {
+        match listened {
+            Ok(mut signals) => drop(signals.recv().await),
+            Err(_) => std::future::pending().await,
+        }
     }
-}
-
-/// Data on stdout, nothing else; a reader that closed the pipe has what it wanted.
-fn print(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<Outcome> {
-    let mut text = Vec::new();
-    write(&mut text)?;
-    match std::io::stdout().lock().write_all(&text) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(Outcome::Clean),
+    let terminate = arrived(signal(SignalKind::terminate()));
+    let interrupt = arrived(signal(SignalKind::interrupt()));
+    async {
+        tokio::select! {
+            () = terminate => {}
+            () = interrupt => {}
+        }
     }
 }
 
 /// Arguments that clap does not accept, or its help and version.
 fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        return fail(&usage_error(error).into());
+        return fail(&cli::usage_error(error, commands::arguments()).into(), trouble::left_by(None));
     }
-    let is_printed = error.print().is_ok();
-    if is_printed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    match error.print() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
 }
 
-/// clap's account of a refusal, in our form: one error line and a hint.
-fn usage_error(error: &clap::Error) -> UsageError {
-    let text = error.render().to_string();
-    let told = text.split("\n\nUsage:").next().unwrap_or_default();
-    let told = told.split("\n\nFor more information").next().unwrap_or_default();
-    let (message, tips) = told.split_once("\n\n").unwrap_or((told, ""));
-    let message = message.trim_start_matches("error: ");
-    // clap says that something is missing, and not for what.
-    if error.kind() == clap::error::ErrorKind::MissingRequiredArgument && message.contains("--since <DATE>") {
-        let hint = "such as --since 2024-05-01 --until 2024-05-03; both days are in the window";
-        return UsageError::new("--until needs --since", hint);
-    }
-    // clap takes it for a slip of `prune`.
-    if error.kind() == clap::error::ErrorKind::InvalidSubcommand && message.contains("'run'") {
-        let hint = "a run is recon without a subcommand: `recon`, or `recon --since 2024-05-01`";
-        return UsageError::new(message, hint);
-    }
-    let tip = tips.trim().trim_start_matches("tip: ");
-    let hint = if tip.is_empty() { "`recon --help` shows every argument with examples" } else { tip };
-    UsageError::new(message, hint)
-}
-
-/// One error line, a hint where there is one, and the outcome as the last line of stdout.
-fn fail(error: &anyhow::Error) -> ExitCode {
-    let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
-    let (outcome, hint) = explain(error);
-    let lines = recon::telemetry::error_text(&one_line(&chain.join(": ")), &one_line(hint));
+/// One error line, a hint, and the outcome as the last line of stdout. `left`: what the command has left.
+fn fail(error: &anyhow::Error, left: &str) -> ExitCode {
+    let (outcome, hint) = trouble::explain(error, left);
+    let lines = telemetry::error_text(&telemetry::told(error), &telemetry::one_line(&hint));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
     finish(outcome)
 }
 
-/// What an error ends as, and what to do about it.
-fn explain(error: &anyhow::Error) -> (Outcome, &str) {
-    let unusable = error.chain().find_map(|cause| cause.downcast_ref::<Unusable>());
-    let usage = error.chain().find_map(|cause| cause.downcast_ref::<UsageError>());
-    match (
-        unusable,
-        usage,
-        hint_of(error).or_else(|| recon::gather::hint_of(error)).or_else(|| store_hint(error)),
-    ) {
-        (Some(unusable), ..) => (Outcome::Config, &unusable.hint),
-        // Running it again as it stands cannot help either.
-        (None, Some(usage), _) => (Outcome::Config, &usage.hint),
-        (None, None, Some(hint)) => (Outcome::Incomplete, hint),
-        (None, None, None) => {
-            (Outcome::Incomplete, "nothing was half-written; the same command goes on from here")
-        }
-    }
-}
-
-/// What to do where there is no store, or a disk refuses: full, over a quota, or not to be written.
-fn store_hint(error: &anyhow::Error) -> Option<&'static str> {
-    use std::io::ErrorKind;
-    error.chain().find_map(|cause| {
-        if cause.is::<NoStore>() {
-            return Some(NoStore::HINT);
-        }
-        let kind = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        let text = cause.to_string();
-        match kind {
-            Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge) => {
-                Some("make room; nothing was half-written, the same command goes on from here")
-            }
-            Some(ErrorKind::AddrInUse) => {
-                Some("another process listens there: end it, or set another `[receive] listen`")
-            }
-            Some(ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
-                Some("let this user write there, or name another place in the configuration")
-            }
-            // SQLite's own words, https://sqlite.org/rescode.html
-            _ if text.contains("readonly database") => {
-                Some("let this user write the store's file and its folder")
-            }
-            // PostgreSQL's own words.
-            _ if text.contains("permission denied for ") => {
-                Some("grant the role of the store's URL select, insert, update and delete on recon's tables")
-            }
-            _ if text.contains("database or disk is full") || text.contains("disk I/O error") => {
-                Some("make room where the store lies; the same command goes on from here")
-            }
-            _ => None,
-        }
-    })
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 fn finish(outcome: Outcome) -> ExitCode {
     let line = format!("outcome={} findings=0\n", outcome.as_str());
     // The exit code still says it when stdout is closed.
-    drop(std::io::stdout().write_all(line.as_bytes()));
+    drop(Output.write_all(line.as_bytes()));
     ExitCode::from(outcome.exit_code())
 }

@@ -95,6 +95,28 @@ pub fn say(text: &str) {
     drop(std::io::stderr().write_all(line.as_bytes()));
 }
 
+/// An error with its causes on one line. Some repeat what they were caused by; that is said once.
+#[must_use]
+pub fn told(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    one_line(&text)
+}
+
+/// Line breaks and runs of spaces as one space.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// What ends a command: a line and a hint, or one line of JSON.
 #[must_use]
 pub fn error_text(message: &str, hint: &str) -> String {
@@ -158,5 +180,18 @@ impl Write for Lines {
 
     fn flush(&mut self) -> std::io::Result<()> {
         std::io::stderr().flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context;
+
+    #[test]
+    fn a_cause_that_repeats_is_said_once() {
+        let cause = sqlx::Error::Io(std::io::Error::other("refused"));
+        let error = Err::<(), _>(cause).context("open the store x").unwrap_err();
+        assert_eq!(told(&error), "open the store x: error communicating with database: refused");
     }
 }

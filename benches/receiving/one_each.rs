@@ -60,7 +60,7 @@ async fn listen(url: &str, connections: u32) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
     writeln!(std::io::stdout(), "POST http://{address}/webhooks/stripe")?;
-    serve_connections(listener, router, Duration::from_mins(1), std::future::pending()).await
+    serve_connections(listener, router, Duration::from_mins(1), |_| {}, std::future::pending()).await
 }
 
 async fn take(State(handler): State<Arc<Handler>>, request: Request) -> StatusCode {

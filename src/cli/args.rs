@@ -149,9 +149,10 @@ pub enum Command {
     Status(StatusArgs),
     /// Take webhook deliveries: verify, store, answer
     ///
-    /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with `webhook_secrets`.
-    /// An answer of 2xx means that the event is committed. Put your TLS proxy before it. Ends on Ctrl-C or SIGTERM after
-    /// what was accepted is written.
+    /// Listens on `[receive] listen` for POST /webhooks/NAME, one for each `[[provider]]` with `webhook_secrets`, and says
+    /// which. An answer of 2xx means that the event is committed in the store, or in a synced file of `[receive] spill_dir`.
+    /// Put your TLS proxy before it. Also answers /healthz and /metrics. Applies nothing without --work. Ends on Ctrl-C or
+    /// SIGTERM after what was accepted is written.
     #[command(verbatim_doc_comment, after_help = "Examples:\n  recon serve\n  recon serve --work")]
     Serve(ServeArgs),
     /// Apply received events, each once
@@ -161,7 +162,7 @@ pub enum Command {
     /// Ctrl-C or SIGTERM after the batch at hand.
     #[command(
         verbatim_doc_comment,
-        after_help = "Examples:\n  recon work\n  recon work --drain      until nothing is due, for cron"
+        after_help = "Examples:\n  recon work\n  recon work --drain      until nothing is due, for cron\n\nExit codes of --drain:\n  0   nothing is due; parked events may be left, they wait for what is to come\n  1   events became dead letters in it: `recon inbox dead`\n  2   events that failed in it are due again, it was asked to end, or the store failed"
     )]
     Work(WorkArgs),
     /// Look at what was received, and decide about what could not be applied
@@ -190,7 +191,9 @@ pub enum Command {
     )]
     Replay(ReplayArgs),
     /// Drop raw bodies older than `[receive] retention`; keys are kept for ever
-    #[command(after_help = "Example:\n  recon prune")]
+    ///
+    /// Events that wait and dead letters keep theirs, however old. What was dropped can no longer be replayed or shown.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon prune      from cron, once a day")]
     Prune,
     /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
     #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]

@@ -9,7 +9,7 @@
 //! With `--recovery` it tells another story: four kills, and what is left of each.
 //! With `--practice` it stops before reconciling, and serves the month while the reader does the rest by hand.
 
-use super::{Outcome, apply, program, run};
+use super::{Outcome, Output, apply, program, run};
 use crate::cli::{RunRequest, WindowSpec};
 use crate::clock;
 use crate::config::{self, FILE_NAME};
@@ -222,8 +222,16 @@ fn named(lines: &[(&str, String)]) -> String {
 /// Reconciles the world's window with the folder's `recon.toml`, quietly. Answers the report folder.
 async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
     let settings = config::load(Some(&folder.join("recon.toml")))?;
+    let mut said = Vec::new();
+    let finished = run::reconcile(&settings, &run_request(world), &mut said).await?;
+    finished.dir.context("the run wrote no report")
+}
+
+/// A run over a world's window, at its time.
+#[must_use]
+pub fn run_request(world: &World) -> RunRequest {
     let instant = |at_us: i64| Some(format_instant(at_us, Tz::UTC));
-    let request = RunRequest {
+    RunRequest {
         window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
         providers: vec![PROVIDER.to_owned()],
         apply: false,
@@ -232,10 +240,7 @@ async fn reconcile(folder: &Path, world: &World) -> Result<PathBuf> {
         json: false,
         now_us: world.now_us,
         cancel: Cancel::never(),
-    };
-    let mut said = Vec::new();
-    let finished = run::reconcile(&settings, &request, &mut said).await?;
-    finished.dir.context("the run wrote no report")
+    }
 }
 
 /// Carries out a plan with the folder's `recon.toml`, quietly.
@@ -279,8 +284,5 @@ fn read(report: &Path) -> Result<Vec<FoundRow>> {
 }
 
 fn say(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    Ok(Output.write_all(text.as_bytes())?)
 }

@@ -3,9 +3,9 @@
 //! What a reader would get wrong: the texts after the help are laid out by hand, so their sections are
 //! preformatted here; the generator would flow them together.
 
-use crate::cli::Cli;
+use crate::cli;
 use anyhow::{Context, Result};
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_mangen::Man;
 use std::io::Write;
 
@@ -14,8 +14,7 @@ use std::io::Write;
 /// # Errors
 /// When `out` cannot be written.
 pub fn man(out: &mut dyn Write) -> Result<()> {
-    let mut command = Cli::command();
-    command.build();
+    let command = cli::command();
     let mut text = Vec::new();
     page(&command, &mut text).context("make the manual page")?;
     out.write_all(&text).context("write the manual page")
@@ -28,27 +27,38 @@ fn page(command: &Command, out: &mut dyn Write) -> std::io::Result<()> {
     manual.render_synopsis_section(out)?;
     manual.render_description_section(out)?;
     manual.render_options_section(out)?;
-    for subcommand in command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help") {
-        let reads_configuration = matches!(subcommand.get_name(), "apply" | "status");
-        let shown = subcommand.clone().mut_arg("config", |argument| argument.hide(!reads_configuration));
-        let manual = Man::new(shown);
-        let mut section = Vec::new();
-        manual.render_synopsis_section(&mut section)?;
-        manual.render_description_section(&mut section)?;
-        if subcommand.get_arguments().any(|argument| !argument.is_hide_set()) {
-            manual.render_options_section(&mut section)?;
-        }
-        writeln!(out, ".SH \"COMMAND {}\"", subcommand.get_name().to_uppercase())?;
-        let section = String::from_utf8_lossy(&section);
-        out.write_all(section.replace("\n.SH SYNOPSIS", "").replace("\n.SH ", "\n.SS ").as_bytes())?;
-        if let Some(help) = subcommand.get_after_help() {
-            preformatted(".SS", &help.to_string(), out)?;
+    for subcommand in listed(command) {
+        section(subcommand, subcommand.get_name(), out)?;
+        for nested in listed(subcommand) {
+            section(nested, &format!("{} {}", subcommand.get_name(), nested.get_name()), out)?;
         }
     }
     if let Some(help) = command.get_after_help() {
         preformatted(".SH", &help.to_string(), out)?;
     }
     manual.render_version_section(out)
+}
+
+fn listed(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|subcommand| subcommand.get_name() != "help")
+}
+
+/// One subcommand, as a section of its own.
+fn section(subcommand: &Command, name: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    let manual = Man::new(subcommand.clone());
+    let mut section = Vec::new();
+    manual.render_synopsis_section(&mut section)?;
+    manual.render_description_section(&mut section)?;
+    if subcommand.get_arguments().any(|argument| !argument.is_hide_set()) {
+        manual.render_options_section(&mut section)?;
+    }
+    writeln!(out, ".SH \"COMMAND {}\"", name.to_uppercase())?;
+    let section = String::from_utf8_lossy(&section);
+    out.write_all(section.replace("\n.SH SYNOPSIS", "").replace("\n.SH ", "\n.SS ").as_bytes())?;
+    match subcommand.get_after_help() {
+        Some(help) => preformatted(".SS", &help.to_string(), out),
+        None => Ok(()),
+    }
 }
 
 /// Each line `Name:` at the margin begins a section whose lines stay as they are.

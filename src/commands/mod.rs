@@ -9,16 +9,19 @@ pub mod inbox;
 pub mod init;
 pub mod man;
 pub mod outbox;
+mod output;
 pub mod prune;
 pub mod replay;
 pub mod run;
 pub mod serve;
 pub mod show;
 pub mod status;
+pub mod trouble;
 pub mod work;
 pub mod compare;
 
 pub use crate::report::Outcome;
+pub use output::Output;
 
 use crate::report::next_steps::shell_word;
 
@@ -29,5 +32,11 @@ fn counted(count: u64, one: &str, many: &str) -> String {
 
 /// The program as it was typed, for commands that can be pasted: a newcomer runs it from the build's folder.
 fn program() -> String {
-    shell_word(&std::env::args().next().unwrap_or_else(|| "recon".to_owned()))
+    let typed = std::env::args_os().next().map(|program| program.to_string_lossy().into_owned());
+    shell_word(&typed.unwrap_or_else(|| "recon".to_owned()))
+}
+
+/// What was typed after the program. A path need not be UTF-8.
+pub fn arguments() -> impl Iterator<Item = String> {
+    std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned())
 }

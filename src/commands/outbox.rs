@@ -3,7 +3,7 @@
 //! Bodies are never printed: they are the receiver's.
 
 use super::Outcome;
-use super::inbox::{actor, reason_given};
+use super::inbox::{actor, listed, reason_given};
 use crate::cli::{OutboxCommand, RetryArgs, UsageError};
 use crate::config::Settings;
 use crate::record::format_instant;
@@ -11,6 +11,7 @@ use crate::store::sent::{self, KeptMessage, MessageStatus};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result};
 use chrono_tz::Tz;
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// What to do.
@@ -61,11 +62,9 @@ pub async fn outbox(
     match args {
         OutboxArgs::List { status, limit } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
-            let messages = sent::list(&store, *status, i64::from(*limit)).await?;
+            let messages = sent::list(&store, *status, i64::from(*limit) + 1).await?;
             store.close().await;
-            for message in &messages {
-                writeln!(out, "{}", line(message, zone))?;
-            }
+            return listed(messages.iter().map(|message| line(message, zone)), *limit, out);
         }
         OutboxArgs::Show { key } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
@@ -74,14 +73,14 @@ pub async fn outbox(
             store.close().await;
         }
         OutboxArgs::Retry { keys, reason } => {
-            let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-            let (asked, done) = retry(&store, keys, reason, now_us).await?;
+            let store = Store::open(&settings.store_url, Access::Existing).await?;
+            let (meant, done) = retry(&store, keys, reason, now_us).await?;
             store.close().await;
             for key in &done {
                 writeln!(out, "retry {key}")?;
             }
-            if done.len() < asked {
-                writeln!(out, "{} left as they are: only dead ones are tried again", asked - done.len())?;
+            for (key, left) in meant.iter().filter(|(key, _)| !done.contains(key)) {
+                writeln!(out, "{key} is left: it is {}, and only dead ones are tried again", left.status)?;
             }
         }
     }
@@ -89,19 +88,24 @@ pub async fn outbox(
     Ok(Outcome::Clean)
 }
 
-/// How many messages were meant, and the keys of those that are due again.
-async fn retry(store: &Store, keys: &[String], reason: &str, now_us: i64) -> Result<(usize, Vec<String>)> {
+/// The messages that were meant, as they were, and the keys of those that are due again.
+async fn retry(
+    store: &Store,
+    keys: &[String],
+    reason: &str,
+    now_us: i64,
+) -> Result<(BTreeMap<String, KeptMessage>, Vec<String>)> {
     let reason = reason_given(reason)?;
-    let mut meant = Vec::with_capacity(keys.len());
+    let mut meant = BTreeMap::new();
     for key in keys {
-        meant.push(find(store, key).await?.idempotency_key);
+        let found = find(store, key).await?;
+        meant.insert(found.idempotency_key.clone(), found);
     }
-    meant.sort();
-    meant.dedup();
+    let keys: Vec<String> = meant.keys().cloned().collect();
     let mut tx = store.begin_write().await?;
-    let done = sent::retry(&mut tx, &meant, reason, &actor(), now_us).await?;
+    let done = sent::retry(&mut tx, &keys, reason, &actor(), now_us).await?;
     tx.commit().await.context("commit what was done to messages")?;
-    Ok((meant.len(), done))
+    Ok((meant, done))
 }
 
 async fn find(store: &Store, key: &str) -> Result<KeptMessage> {

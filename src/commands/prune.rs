@@ -23,7 +23,7 @@ pub async fn prune(settings: &Settings, now_us: i64, out: &mut (dyn Write + Send
     let reason =
         format!("[receive] retention {}, received before {before}", spelled(settings.receive.retention));
     let act = Act { action: Action::Prune, reason: &reason, actor: &actor(), at_us: now_us };
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let store = Store::open(&settings.store_url, Access::Existing).await?;
     let pruned = operating::prune(&store, before_us, act).await?;
     store.close().await;
     writeln!(

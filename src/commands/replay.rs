@@ -62,25 +62,14 @@ pub async fn replay(
     }
     let reason = reason_given(args.reason.as_deref().unwrap_or_default())?;
     let zone = settings.report.time_zone;
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
-    let replayed = match (&args.since, &args.until) {
-        (Some(since), Some(until)) if args.events.is_empty() => {
-            let bound = |text: &str, is_end| {
-                parse_bound(text, zone, is_end).map_err(|error| {
-                    UsageError::new(error.to_string(), "dates are 2024-05-01, instants have an offset")
-                })
-            };
-            let (from_us, until_us) = (bound(since, false)?, bound(until, true)?);
+    let meant = Meant::of(args, zone)?;
+    let store = Store::open(&settings.store_url, Access::Existing).await?;
+    let replayed = match meant {
+        Meant::OfTime { from_us, until_us } => {
             let act = Act { action: Action::Replay, reason, actor: &actor(), at_us: now_us };
             of_time(&store, from_us, until_us, act).await?
         }
-        (None, None) if !args.events.is_empty() => {
-            by_id(&store, &args.events, reason, (zone, now_us)).await?
-        }
-        _ => {
-            let hint = "name events, or a time with both --since and --until";
-            return Err(UsageError::new("what is to be replayed?", hint).into());
-        }
+        Meant::ById => by_id(&store, &args.events, reason, (zone, now_us)).await?,
     };
     store.close().await;
     let Replayed { count, left, left_lines } = replayed;
@@ -91,6 +80,41 @@ pub async fn replay(
     }
     writeln!(out, "outcome=clean findings=0 replayed={count} left={left}")?;
     Ok(Outcome::Clean)
+}
+
+/// Which events are to be replayed.
+enum Meant {
+    ById,
+    /// Received from the one to before the other, Unix µs.
+    OfTime {
+        from_us: i64,
+        until_us: i64,
+    },
+}
+
+impl Meant {
+    fn of(args: &ReplayArgs, zone: Tz) -> Result<Self, UsageError> {
+        let bound = |text: &str, is_end| {
+            parse_bound(text, zone, is_end).map_err(|error| {
+                UsageError::new(error.to_string(), "dates are 2024-05-01, instants have an offset")
+            })
+        };
+        match (&args.since, &args.until) {
+            (Some(since), Some(until)) if args.events.is_empty() => {
+                let (from_us, until_us) = (bound(since, false)?, bound(until, true)?);
+                if until_us <= from_us {
+                    let message = format!("--until {until} is not after --since {since}");
+                    return Err(UsageError::new(message, "the earlier one is --since; both days are whole"));
+                }
+                Ok(Self::OfTime { from_us, until_us })
+            }
+            (None, None) if !args.events.is_empty() => Ok(Self::ById),
+            _ => Err(UsageError::new(
+                "what is to be replayed?",
+                "name events, or a time with both --since and --until",
+            )),
+        }
+    }
 }
 
 /// What a replay made due, and what it left and why.
@@ -193,9 +217,9 @@ async fn redeliver(
         )
         .into());
     }
-    check_called_url(url).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
+    check_called_url(url, true).map_err(|why| UsageError::new(format!("--to {why}"), ""))?;
     let endpoints = endpoints(&settings.endpoints)?;
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let store = Store::open(&settings.store_url, Access::Existing).await?;
     let mut is_fine = true;
     for event in &args.events {
         let key = find(&store, event).await?.key;

@@ -29,7 +29,7 @@ const RUNS_SHOWN: u32 = 5;
 /// # Errors
 /// When the store is missing or cannot be read.
 pub async fn status(settings: &Settings, args: &StatusArgs, now_us: i64) -> Result<Outcome> {
-    status_with(settings, args, now_us, &mut std::io::stdout()).await
+    status_with(settings, args, now_us, &mut super::Output).await
 }
 
 /// Prints the last runs to `out`. A successful run is one that saw everything, whatever it found. The answer

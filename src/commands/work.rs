@@ -3,12 +3,13 @@
 //! Steps: open the store, or wait for it · apply batches, send messages, tell of trouble, side by side · end after
 //! the batch at hand when asked to.
 
-use super::Outcome;
+use super::{Outcome, counted};
 use crate::config::Settings;
 use crate::provider::{Cancel, Timing};
 use crate::record::InboxStatus;
 use crate::serve::Metrics;
 use crate::store::{Access, Store};
+use crate::telemetry;
 use crate::work::{Notifier, Sender, Tally, Worker};
 use anyhow::Result;
 use std::io::Write;
@@ -33,6 +34,9 @@ pub async fn work(
     ending: impl Future<Output = ()>,
     out: &mut (dyn Write + Send),
 ) -> Result<Outcome> {
+    if !args.drain {
+        telemetry::say("applying what is received; Ctrl-C or SIGTERM ends it after the batch at hand");
+    }
     let (canceller, cancel) = Cancel::new();
     let working = work_until(settings, args, Timing::real(), cancel, None);
     let mut working = std::pin::pin!(working);
@@ -44,12 +48,33 @@ pub async fn work(
         }
     };
     let (outcome, findings) = if args.drain { judge(&tally, is_cut_off) } else { (Outcome::Clean, 0) };
+    if args.drain {
+        explain(&tally, is_cut_off, out)?;
+    }
     write!(out, "outcome={} findings={findings}", outcome.as_str())?;
     for (status, events) in &tally {
         write!(out, " {status}={events}")?;
     }
     writeln!(out)?;
     Ok(outcome)
+}
+
+/// What a drain has left that is not done, and where it is looked at.
+fn explain(tally: &Tally, is_cut_off: bool, out: &mut (dyn Write + Send)) -> Result<()> {
+    let left = |status: InboxStatus, one: &str, many: &str| {
+        let events = tally.get(status.as_str()).copied().filter(|events| *events > 0)?;
+        let listed = format!("`recon inbox list --status {}` says why", status.as_str());
+        Some(format!("{}: {listed}", counted(events, one, many)))
+    };
+    let lines = [
+        left(InboxStatus::Dead, "event became a dead letter", "events became dead letters"),
+        left(InboxStatus::Received, "event failed and is due again", "events failed and are due again"),
+        is_cut_off.then(|| "asked to end before nothing was due any more".to_owned()),
+    ];
+    for line in lines.into_iter().flatten() {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
 }
 
 /// What a drain ended as, and its dead letters. Parked events are no failure: they wait for one that is to come.
@@ -132,7 +157,7 @@ async fn reached(settings: &Settings, timing: &Timing, cancel: &Cancel) -> Optio
         };
         match opened {
             Ok(store) => return Some(store),
-            Err(error) => tracing::error!("the store cannot be reached: {error:#}"),
+            Err(error) => tracing::error!("the store cannot be reached: {}", telemetry::told(&error)),
         }
         tokio::select! {
             () = timing.sleep(pause) => {}

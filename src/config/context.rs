@@ -4,7 +4,7 @@
 use super::document::Section;
 use super::load::{Environment, Needs};
 use super::unusable::Unusable;
-use super::values::{beside, check_called_url, check_mysql_url, check_postgres_url, parse_called_url, shown};
+use super::values::{beside, check_called_url, check_mysql_url, check_postgres_url, shown};
 use super::{Secret, Side};
 use std::path::{Path, PathBuf};
 use toml::de::DeValue;
@@ -40,28 +40,18 @@ impl Context<'_> {
         Ok(secrets)
     }
 
-    /// A URL that may hold a secret: as text, or where a secret stands. It is read whatever is needed.
-    pub fn called_url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
-        let url = match section.raw(key).map(toml::Spanned::get_ref) {
-            None => return Ok(None),
-            Some(value) if value.is_table() => self.secret_value(section, key, value)?,
-            Some(_) => Secret::new(section.text(key)?.unwrap_or_default().trim().to_owned()),
-        };
-        check_called_url(url.reveal()).map_err(|why| section.bad(key, &why, ""))?;
-        Ok(Some(url))
-    }
-
-    /// A URL that a run calls, as text or where a secret stands; not read where the command tells nobody. Numbers and
-    /// pings may go over plain HTTP inside of a network (`must_be_private` is false), texts may not.
-    pub fn own_url(
+    /// A URL of the team's own, as text or where a secret stands; empty where that is not read, as by a command that tells
+    /// nobody. Numbers and pings may go over plain HTTP inside of a network (`must_be_private` is false), texts may not.
+    pub fn called_url(
         &self,
         section: &Section<'_>,
         key: &str,
         must_be_private: bool,
     ) -> Result<Option<Secret>, Unusable> {
         let Some(url) = self.name(section, key)? else { return Ok(None) };
-        if self.needs.api_keys {
-            parse_called_url(url.reveal(), must_be_private).map_err(|why| section.bad(key, why, ""))?;
+        let is_secret = section.raw(key).is_some_and(|value| value.get_ref().is_table());
+        if self.needs.api_keys || !is_secret {
+            check_called_url(url.reveal(), must_be_private).map_err(|why| section.bad(key, &why, ""))?;
         }
         Ok(Some(url))
     }

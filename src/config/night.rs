@@ -82,7 +82,7 @@ pub(super) fn read_night(
     let notify = root.section("notify", &NOTIFY_KEYS)?;
     let metrics = root.section("metrics", &["textfile", "push_url"])?;
     let wants_url = notify.flag("run")?;
-    let run_url = context.own_url(&notify, "run_url", true)?;
+    let run_url = context.called_url(&notify, "run_url", true)?;
     if wants_url == Some(true) && run_url.is_none() && worker.url.is_none() {
         let hint = "set [notify] url, or run_url for runs alone; [notify.mail] needs no `run`";
         return Err(notify.bad("run", "needs an address to tell", hint));
@@ -92,9 +92,9 @@ pub(super) fn read_night(
         run_url: if wants_url == Some(false) { None } else { run_url.or(shared) },
         every_run: notify.flag("every_run")?.unwrap_or(false),
         mail: read_mail(&notify, context)?,
-        dead_man_url: context.own_url(&notify, "dead_man_url", false)?,
+        dead_man_url: context.called_url(&notify, "dead_man_url", false)?,
         textfile: metrics.text("textfile")?.map(|path| beside(context.folder(), path)),
-        push_url: context.own_url(&metrics, "push_url", false)?,
+        push_url: context.called_url(&metrics, "push_url", false)?,
     })
 }
 

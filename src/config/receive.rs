@@ -39,12 +39,20 @@ pub(super) fn read_receive(root: &Section<'_>, context: &Context<'_>) -> Result<
             "the strictest providers wait 3s in all",
         ));
     }
+    let spill_dir = section.text("spill_dir")?;
+    if spill_dir.is_some_and(|folder| folder.trim().is_empty()) {
+        return Err(section.bad(
+            "spill_dir",
+            "is empty",
+            "name a folder, or leave it out: then 503 while the store is away",
+        ));
+    }
     Ok(ReceiveSettings {
         listen,
         body_bytes_max,
         waiting_max: usize::try_from(waiting).unwrap_or(1),
         timeout,
-        spill_dir: section.text("spill_dir")?.map(|folder| beside(context.folder(), folder)),
+        spill_dir: spill_dir.map(|folder| beside(context.folder(), folder)),
         retention: duration(&section, "retention", "60d")?,
     })
 }
@@ -73,7 +81,7 @@ pub(super) fn read_outbox(root: &Section<'_>, context: &Context<'_>) -> Result<O
     let section = root.section("outbox", &["url", "attempts_max", "retry_delay", "timeout"])?;
     let attempts = section.integer("attempts_max", 1, 50)?.unwrap_or(8);
     Ok(OutboxSettings {
-        url: context.called_url(&section, "url")?,
+        url: context.called_url(&section, "url", true)?,
         attempts_max: attempts,
         retry_delay: duration(&section, "retry_delay", "10s")?,
         timeout: duration(&section, "timeout", "10s")?,
@@ -85,7 +93,7 @@ pub(super) fn read_notify(root: &Section<'_>, context: &Context<'_>) -> Result<N
     let section = root.section("notify", &NOTIFY_KEYS)?;
     let duplicates = section.integer("duplicates_per_hour", 1, i64::MAX)?.unwrap_or(100);
     Ok(NotifySettings {
-        url: context.called_url(&section, "url")?,
+        url: context.called_url(&section, "url", true)?,
         waiting_age: duration(&section, "waiting_age", "15m")?,
         duplicates_per_hour: u64::try_from(duplicates).unwrap_or(u64::MAX),
     })

@@ -71,23 +71,24 @@ pub fn parse_base_url(text: &str) -> Result<String, String> {
     if url.contains(['?', '#']) || url.chars().any(char::is_whitespace) {
         return Err("must be a plain address without query, fragment or spaces".to_owned());
     }
-    check_host(url)?;
+    check_host(url, true)?;
     Ok(url.to_owned())
 }
 
 /// Checks a URL of the team's own that is called exactly as it is given, with its query and its last slash.
 ///
 /// # Errors
-/// As [`parse_base_url`], but that it may carry a query.
-pub fn check_called_url(url: &str) -> Result<(), String> {
+/// As [`parse_base_url`], but that it may carry a query, and that plain HTTP may go anywhere where nothing private is sent
+/// (`must_be_private` is false).
+pub fn check_called_url(url: &str, must_be_private: bool) -> Result<(), String> {
     if url.contains('#') || url.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
         return Err("must be a plain address without fragment or spaces".to_owned());
     }
-    check_host(url)
+    check_host(url, must_be_private)
 }
 
-/// Whether a URL leads to where secrets may be sent.
-fn check_host(url: &str) -> Result<(), String> {
+/// Whether a URL leads to a host, and to where secrets may be sent if it must.
+fn check_host(url: &str, must_be_private: bool) -> Result<(), String> {
     let (is_https, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
@@ -105,65 +106,61 @@ fn check_host(url: &str) -> Result<(), String> {
     if host.is_empty() {
         return Err("names no host".to_owned());
     }
-    if !is_https && !matches!(host, "127.0.0.1" | "localhost" | "::1") {
+    if must_be_private && !is_https && !matches!(host, "127.0.0.1" | "localhost" | "::1") {
         return Err("must be https; plain http is allowed to 127.0.0.1, localhost and [::1] only".to_owned());
     }
     Ok(())
 }
 
-/// Checks a URL of the team's own that a run calls. It may have a query: monitors put what happened there.
-///
-/// # Errors
-/// When it is no `http://` or `https://` URL, plain HTTP to another machine where it must be private, or carries
-/// credentials. The URL itself is not repeated: it may hold a secret.
-pub fn parse_called_url(text: &str, must_be_private: bool) -> Result<(), &'static str> {
-    let (address, _) = text.split_once('?').unwrap_or((text, ""));
-    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
-    let authority = rest.unwrap_or_default().split('/').next().unwrap_or_default();
-    if text.contains('#') || text.chars().any(|letter| letter.is_whitespace() || letter.is_control()) {
-        return Err("must not hold spaces or a fragment");
-    }
-    if authority.is_empty() {
-        return Err("must begin with https:// and name a host");
-    }
-    if authority.contains('@') {
-        return Err("must not carry a user name or password");
-    }
-    if must_be_private && parse_base_url(address).is_err() {
-        return Err("must be https; plain http is allowed to 127.0.0.1, localhost and [::1] only");
-    }
-    Ok(())
+/// The parts of a database's URL, `scheme://[user[:password]@]host[:port]/database[?…]`.
+struct DatabaseUrl<'a> {
+    user: &'a str,
+    host: &'a str,
+    database: &'a str,
+    /// `name=value` each.
+    parameters: Vec<&'a str>,
 }
 
-/// Checks the URL of a PostgreSQL database, `postgres://[user[:password]@]host[:port]/database[?…]`; the
-/// host may be given as `?host=/folder/of/the/socket`. `may_hold_password` is false for a URL that stands
-/// in the configuration file itself.
+impl<'a> DatabaseUrl<'a> {
+    fn new(url: &'a str, no_scheme: &'static str) -> Result<Self, &'static str> {
+        let rest = url.split_once("://").map(|(_, rest)| rest).ok_or(no_scheme)?;
+        if rest.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+            return Err("must not hold spaces or line breaks");
+        }
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        let tail = &rest[authority.len()..];
+        if tail.contains('@') || tail.contains('#') || authority.matches('@').count() > 1 {
+            return Err(
+                "holds a user or password with letters that must be escaped: `/` is %2F, `@` is %40, `#` is %23",
+            );
+        }
+        let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+        let parameters = query.split('&').filter(|pair| !pair.is_empty()).collect();
+        Ok(Self { user, host, database: path.trim_matches('/'), parameters })
+    }
+
+    fn names(&self, parameter: &str) -> bool {
+        self.parameters.iter().any(|pair| pair.split('=').next() == Some(parameter))
+    }
+}
+
+const PASSWORD_WRITTEN_OUT: &str = "holds a password written out, which is refused";
+
+/// Checks the URL of a PostgreSQL database; the host may be given as `?host=/folder/of/the/socket`.
+/// `may_hold_password` is false for a URL that stands in the configuration file itself.
 ///
 /// # Errors
 /// What is wrong with it. The URL itself is not repeated: it may hold a secret.
 pub fn check_postgres_url(url: &str, may_hold_password: bool) -> Result<(), &'static str> {
-    let rest = url.split_once("://").map(|(_, rest)| rest).ok_or("must begin with postgres://")?;
-    if rest.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-        return Err("must not hold spaces or line breaks");
+    let url = DatabaseUrl::new(url, "must begin with postgres://")?;
+    if (url.user.contains(':') || url.names("password")) && !may_hold_password {
+        return Err(PASSWORD_WRITTEN_OUT);
     }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let tail = &rest[authority.len()..];
-    if tail.contains('@') || tail.contains('#') || authority.matches('@').count() > 1 {
-        return Err(
-            "holds a user or password with letters that must be escaped: `/` is %2F, `@` is %40, `#` is %23",
-        );
-    }
-    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
-    let has_password = user.contains(':') || query.split('&').any(|pair| pair.starts_with("password="));
-    if has_password && !may_hold_password {
-        return Err("holds a password written out, which is refused");
-    }
-    let names = |name: &str| query.split('&').any(|pair| pair.starts_with(name));
-    if host.is_empty() && !names("host=") && !names("hostaddr=") {
+    if url.host.is_empty() && !url.names("host") && !url.names("hostaddr") {
         return Err("names no host");
     }
-    if path.trim_matches('/').is_empty() && !names("dbname=") {
+    if url.database.is_empty() && !url.names("dbname") {
         return Err("names no database");
     }
     Ok(())
@@ -172,39 +169,26 @@ pub fn check_postgres_url(url: &str, may_hold_password: bool) -> Result<(), &'st
 /// Parameters of a MySQL URL that are read. The session's time zone, character set and modes are not among them.
 const MYSQL_PARAMETERS: [&str; 5] = ["ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "socket"];
 
-/// Checks the URL of a MySQL or MariaDB database, `mysql://[user[:password]@]host[:port]/database[?…]`, as
-/// [`check_postgres_url`] does.
+/// Checks the URL of a MySQL or MariaDB database, as [`check_postgres_url`] does.
 ///
 /// # Errors
 /// What is wrong with it. The URL itself is not repeated: it may hold a secret.
 pub fn check_mysql_url(url: &str, may_hold_password: bool) -> Result<(), &'static str> {
-    let rest = url.split_once("://").map(|(_, rest)| rest).ok_or("must begin with mysql:// or mariadb://")?;
-    if rest.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-        return Err("must not hold spaces or line breaks");
+    let url = DatabaseUrl::new(url, "must begin with mysql:// or mariadb://")?;
+    if url.user.contains(':') && !may_hold_password {
+        return Err(PASSWORD_WRITTEN_OUT);
     }
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let tail = &rest[authority.len()..];
-    if tail.contains('@') || tail.contains('#') || authority.matches('@').count() > 1 {
-        return Err(
-            "holds a user or password with letters that must be escaped: `/` is %2F, `@` is %40, `#` is %23",
-        );
-    }
-    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
-    if user.contains(':') && !may_hold_password {
-        return Err("holds a password written out, which is refused");
-    }
-    if host.is_empty() {
+    if url.host.is_empty() {
         return Err("names no host; with a socket write localhost");
     }
-    if user.is_empty() || user.starts_with(':') {
+    if url.user.is_empty() || url.user.starts_with(':') {
         return Err("names no user");
     }
-    if path.trim_matches('/').is_empty() {
+    if url.database.is_empty() {
         return Err("names no database");
     }
-    let mut names = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split('=').next());
-    if names.any(|name| name.is_none_or(|name| !MYSQL_PARAMETERS.contains(&name))) {
+    let mut names = url.parameters.iter().map(|pair| pair.split('=').next().unwrap_or_default());
+    if names.any(|name| !MYSQL_PARAMETERS.contains(&name)) {
         return Err("has a parameter that is none of ssl-mode, ssl-ca, ssl-cert, ssl-key and socket");
     }
     Ok(())
@@ -284,7 +268,7 @@ mod tests {
             "http://127.0.0.1:3000/webhooks/stripe/",
             "http://localhost?x=1",
         ] {
-            assert_eq!(check_called_url(url), Ok(()), "{url}");
+            assert_eq!(check_called_url(url, true), Ok(()), "{url}");
         }
         for url in [
             "http://example.com/hook?at=127.0.0.1",
@@ -297,8 +281,11 @@ mod tests {
             "https://?x=1",
             "ftp://example.com/",
         ] {
-            assert!(check_called_url(url).is_err(), "{url}");
+            assert!(check_called_url(url, true).is_err(), "{url}");
         }
+        let plain = "http://push.example.com:9091/metrics?job=recon";
+        assert_eq!(check_called_url(plain, false), Ok(()));
+        assert!(check_called_url(plain, true).is_err() && check_called_url("http://u@x/", false).is_err());
     }
 
     #[test]

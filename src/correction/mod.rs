@@ -8,8 +8,7 @@ mod caps;
 pub use caps::{CapError, check_caps};
 
 use crate::findings::{Action, Finding, Kind};
-use crate::record::{EffectKey, EffectKind, Scope, Status, hex};
-use sha2::{Digest, Sha256};
+use crate::record::{EffectKey, EffectKind, Scope, Status, id_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One row of `plan.csv`, with what carrying it out needs besides.
@@ -84,13 +83,7 @@ impl Correction {
             &*effects,
             &*occurred,
         ];
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        let digest = hash.finalize();
-        hex(&digest[..16])
+        id_of(&parts)
     }
 }
 

@@ -1,8 +1,7 @@
 //! The finding: one disagreement, its money, and what would put it right.
 
 use super::Unit;
-use crate::record::{EffectKind, Scope, Status, hex};
-use sha2::{Digest, Sha256};
+use crate::record::{EffectKind, Scope, Status, id_of};
 use std::fmt;
 
 /// Every kind of finding; also the file name of its rule and the value in `findings.csv`.
@@ -321,13 +320,7 @@ impl Finding {
             effect,
             &*self.currency,
         ];
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update(part.len().to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        let digest = hash.finalize();
-        hex(&digest[..16])
+        id_of(&parts)
     }
 
     /// The report order: (provider, account, object, kind, id).

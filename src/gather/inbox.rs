@@ -43,19 +43,7 @@ impl Inbox {
         Ok(Some(Self { source, events, body }))
     }
 
-    /// Events received in `window`, at a moment of their own; answers how many rows there were.
-    ///
-    /// # Errors
-    /// [`Unusable`] when a row does not keep the contract or a status word is unknown; else when reading or
-    /// the sink fails.
-    pub async fn events(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        let mut reader = self.source.reader().await?;
-        let count = self.events_at(&mut reader, window, sink).await?;
-        reader.end().await?;
-        Ok(count)
-    }
-
-    pub(super) async fn events_at(
+    pub(super) async fn events(
         &self,
         reader: &mut Reader,
         window: Window,
@@ -64,23 +52,7 @@ impl Inbox {
         self.read(reader, self.events.0.sql().to_owned(), window, None, sink).await
     }
 
-    /// Events of all time with one of these ids, at a moment of their own.
-    ///
-    /// # Errors
-    /// As [`Self::events`].
-    pub async fn events_of(
-        &self,
-        scope: &Scope,
-        event_ids: &BTreeSet<String>,
-        sink: FactSink<'_>,
-    ) -> Result<u64> {
-        let mut reader = self.source.reader().await?;
-        let count = self.events_of_at(&mut reader, scope, event_ids, sink).await?;
-        reader.end().await?;
-        Ok(count)
-    }
-
-    pub(super) async fn events_of_at(
+    pub(super) async fn events_of(
         &self,
         reader: &mut Reader,
         scope: &Scope,

@@ -94,29 +94,7 @@ impl LocalBooks {
         }))
     }
 
-    /// Effects booked in `window`, at a moment of their own; answers how many rows there were.
-    ///
-    /// # Errors
-    /// [`Unusable`] when a row does not keep the contract; else when reading or the sink fails.
-    pub async fn effects(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        let mut reader = self.source.reader().await?;
-        let count = self.effects_at(&mut reader, window, sink).await?;
-        reader.end().await?;
-        Ok(count)
-    }
-
-    /// Statuses changed in `window`, at a moment of their own; answers how many rows there were.
-    ///
-    /// # Errors
-    /// [`Unusable`] when a row does not keep the contract, or words are not mapped: all of them are named.
-    pub async fn states(&self, window: Window, sink: FactSink<'_>) -> Result<u64> {
-        let mut reader = self.source.reader().await?;
-        let count = self.states_at(&mut reader, window, sink).await?;
-        reader.end().await?;
-        Ok(count)
-    }
-
-    pub(super) async fn effects_at(
+    pub(super) async fn effects(
         &self,
         reader: &mut Reader,
         window: Window,
@@ -126,7 +104,7 @@ impl LocalBooks {
         self.read(reader, Relation::Effects, sql, window, None, sink).await
     }
 
-    pub(super) async fn states_at(
+    pub(super) async fn states(
         &self,
         reader: &mut Reader,
         window: Window,
@@ -136,7 +114,7 @@ impl LocalBooks {
         self.read(reader, Relation::States, sql, window, None, sink).await
     }
 
-    pub(super) async fn effects_of_at(
+    pub(super) async fn effects_of(
         &self,
         reader: &mut Reader,
         scope: &Scope,
@@ -147,7 +125,7 @@ impl LocalBooks {
         self.read_filtered(reader, Relation::Effects, OBJECT, scope, &ids, sink).await
     }
 
-    pub(super) async fn effects_of_events_at(
+    pub(super) async fn effects_of_events(
         &self,
         reader: &mut Reader,
         scope: &Scope,
@@ -157,7 +135,7 @@ impl LocalBooks {
         self.read_filtered(reader, Relation::Effects, EVENT, scope, event_ids, sink).await
     }
 
-    pub(super) async fn states_of_at(
+    pub(super) async fn states_of(
         &self,
         reader: &mut Reader,
         scope: &Scope,

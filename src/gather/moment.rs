@@ -1,4 +1,4 @@
-//! Both local sides at one moment: what the statements of a side give belongs together, whatever is written meanwhile.
+//! Both local sides at one moment, the only way to read their rows: what the statements of a side give belongs together, whatever is written meanwhile.
 //!
 //! The one thing to get right: a moment is a transaction that stays open, so nobody waits for a provider with one.
 
@@ -54,7 +54,7 @@ impl<'a> Moment<'a> {
     /// [`crate::config::Unusable`] when a row does not keep the contract; else when reading or the sink fails.
     pub async fn effects(&mut self, window: Window, sink: FactSink<'_>) -> Result<u64> {
         match self.books() {
-            Some((books, reader)) => books.effects_at(reader, window, sink).await,
+            Some((books, reader)) => books.effects(reader, window, sink).await,
             None => Ok(0),
         }
     }
@@ -65,7 +65,7 @@ impl<'a> Moment<'a> {
     /// As [`Self::effects`]; words that are not mapped are all named.
     pub async fn states(&mut self, window: Window, sink: FactSink<'_>) -> Result<u64> {
         match self.books() {
-            Some((books, reader)) => books.states_at(reader, window, sink).await,
+            Some((books, reader)) => books.states(reader, window, sink).await,
             None => Ok(0),
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Moment<'a> {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         match self.books() {
-            Some((books, reader)) => books.effects_of_at(reader, scope, ids, sink).await,
+            Some((books, reader)) => books.effects_of(reader, scope, ids, sink).await,
             None => Ok(0),
         }
     }
@@ -97,7 +97,7 @@ impl<'a> Moment<'a> {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         match self.books() {
-            Some((books, reader)) => books.effects_of_events_at(reader, scope, event_ids, sink).await,
+            Some((books, reader)) => books.effects_of_events(reader, scope, event_ids, sink).await,
             None => Ok(0),
         }
     }
@@ -113,7 +113,7 @@ impl<'a> Moment<'a> {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         match self.books() {
-            Some((books, reader)) => books.states_of_at(reader, scope, ids, sink).await,
+            Some((books, reader)) => books.states_of(reader, scope, ids, sink).await,
             None => Ok(0),
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Moment<'a> {
     /// reading or the sink fails.
     pub async fn events(&mut self, window: Window, sink: FactSink<'_>) -> Result<u64> {
         match self.events_reader() {
-            Some((inbox, reader)) => inbox.events_at(reader, window, sink).await,
+            Some((inbox, reader)) => inbox.events(reader, window, sink).await,
             None => Ok(0),
         }
     }
@@ -141,7 +141,7 @@ impl<'a> Moment<'a> {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         match self.events_reader() {
-            Some((inbox, reader)) => inbox.events_of_at(reader, scope, event_ids, sink).await,
+            Some((inbox, reader)) => inbox.events_of(reader, scope, event_ids, sink).await,
             None => Ok(0),
         }
     }

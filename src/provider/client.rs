@@ -344,19 +344,22 @@ fn inner_cause<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 
 }
 
 fn http_client(base_url: &str) -> Result<reqwest::Client> {
+    Ok(http(base_url).connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT).build()?)
+}
+
+/// What every call of this program has in common: it says who calls, follows no redirect, and repeats nothing by itself.
+pub(crate) fn http(url: &str) -> reqwest::ClientBuilder {
     // Whoever is first installs it; a second call finds it there, which is what is wanted.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         drop(rustls::crypto::ring::default_provider().install_default());
     }
-    let mut builder = reqwest::Client::builder()
+    let builder = reqwest::Client::builder()
         .user_agent(concat!("recon/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
-        .retry(reqwest::retry::never())
-        .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(READ_TIMEOUT);
-    if !base_url.starts_with("https://") {
-        // Plain HTTP is for loopback: no proxy, and no need of root certificates.
-        builder = builder.no_proxy().tls_certs_only(std::iter::empty());
+        .retry(reqwest::retry::never());
+    if url.starts_with("https://") {
+        return builder;
     }
-    Ok(builder.build()?)
+    // Plain HTTP is for loopback: no proxy, and no need of root certificates.
+    builder.no_proxy().tls_certs_only(std::iter::empty())
 }

@@ -28,6 +28,7 @@ pub mod stripe;
 pub use by_id::{ById, fetch_by_id, fetch_each_by_id, fetch_each_of, fetch_of};
 pub use cancel::{Cancel, CancelHandle};
 pub use client::Client;
+pub(crate) use client::http;
 pub use fetch_error::{FetchError, hint_of};
 pub use invoice_payments::{InvoicesOf, fetch_invoices_of};
 pub use limit::{Exceeded, Limiter, Permit};

@@ -18,3 +18,15 @@ pub fn hex(bytes: &[u8]) -> String {
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
+
+/// An id of 32 digits for texts in this order: the first 16 bytes of SHA-256 over each with its length before it, so that
+/// no two lists of texts run together.
+#[must_use]
+pub fn id_of(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hex(&hash.finalize()[..16])
+}

@@ -15,7 +15,7 @@ pub use fact::{
     Alias, EffectKind, Fact, InboxEvent, InboxStatus, LocalEffect, LocalState, Note, NoteKind,
     ProviderEffect, ProviderEvent, ProviderState, Status, Tracks,
 };
-pub use hash::{hex, sha256_hex};
+pub use hash::{hex, id_of, sha256_hex};
 pub use ids::{EffectKey, EventKey, Scope};
 pub use invoice::InvoiceParts;
 pub use money::{MoneyError, decimal_from_minor, iso_exponent, minor_from_decimal};

@@ -1,7 +1,6 @@
 //! What a provider hears. No answer repeats anything of the delivery but Slack's challenge.
 
-use super::intake::Unavailable;
-use crate::receive::{Refusal, Reply};
+use crate::receive::Reply;
 use axum::body::Body;
 use axum::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
@@ -18,26 +17,6 @@ pub(super) fn taken(reply: &Reply) -> Response {
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     }
     response
-}
-
-/// Not verified, or not readable.
-pub(super) fn refused(refusal: Refusal) -> Response {
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        come_again(refusal.as_str())
-    } else {
-        plain(status, refusal.as_str())
-    }
-}
-
-/// Not safe yet.
-pub(super) fn unavailable(why: Unavailable) -> Response {
-    come_again(match why {
-        Unavailable::Full => "busy",
-        Unavailable::StoreDown => "store_unavailable",
-        Unavailable::Refused => "not_storable",
-        Unavailable::Ending => "ending",
-    })
 }
 
 pub(super) fn come_again(word: &'static str) -> Response {

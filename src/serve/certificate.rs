@@ -4,6 +4,7 @@
 //! over HTTPS to a host of `PayPal`, two at a time, without redirects, a small answer, and not again for a
 //! while when it fails.
 
+use crate::provider::http;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,17 +47,8 @@ impl Certificates {
     /// # Errors
     /// When the system's root certificates cannot be read.
     pub fn new() -> Result<Self> {
-        // Whoever is first installs it; a second call finds it there, which is what is wanted.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("recon/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .https_only(true)
-            .timeout(TIMEOUT)
-            .build()
-            .context("prepare to fetch certificates")?;
+        let client = http("https://").https_only(true).timeout(TIMEOUT).build();
+        let client = client.context("prepare to fetch certificates")?;
         Ok(Self { client, kept: Mutex::default(), requests: Semaphore::new(REQUESTS_MAX) })
     }
 

@@ -29,7 +29,8 @@ const ENDING: Duration = Duration::from_secs(20);
 /// Serves `router` until `ending` resolves, then lets the requests under way end.
 ///
 /// `header_timeout` is how long a connection may take to send a request's headers, and how long it may stay idle
-/// between two requests.
+/// between two requests. `on_unreadable` hears a word for each request whose head cannot be read: it never gets as far as
+/// the router.
 ///
 /// # Errors
 /// When connections cannot be counted any more, which never happens.
@@ -37,11 +38,14 @@ pub async fn serve_connections(
     listener: TcpListener,
     router: Router,
     header_timeout: Duration,
+    on_unreadable: impl Fn(&'static str) + Clone + Send + 'static,
     ending: impl Future<Output = ()>,
 ) -> Result<()> {
     let mut server = hyper::server::conn::http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(header_timeout);
     server.max_buf_size(HEADER_BYTES_MAX).max_headers(HEADERS_MAX);
+    // Whoever has sent all and says so may still wait for the answer.
+    server.half_close(true);
     let (say_end, is_ending) = watch::channel(false);
     let permits = Arc::new(Semaphore::new(connections_max()));
     let mut connections = JoinSet::new();
@@ -66,8 +70,15 @@ pub async fn serve_connections(
             }
         };
         let connection = serve_one(server.clone(), stream, router.clone(), is_ending.clone());
+        let on_unreadable = on_unreadable.clone();
         connections.spawn(async move {
-            connection.await;
+            if let Err(error) = connection.await {
+                match error {
+                    _ if error.is_parse_too_large() => on_unreadable("headers_too_large"),
+                    _ if error.is_parse() => on_unreadable("malformed_request"),
+                    _ => tracing::debug!("a connection ended early: {error}"),
+                }
+            }
             drop(permit);
         });
     }
@@ -86,7 +97,7 @@ async fn serve_one(
     stream: TcpStream,
     router: Router,
     mut is_ending: watch::Receiver<bool>,
-) {
+) -> hyper::Result<()> {
     // Answers are small: nothing is gained by waiting for more.
     drop(stream.set_nodelay(true));
     let mut connection =
@@ -96,16 +107,11 @@ async fn serve_one(
         () = sleep(AGE_MAX) => None,
         _ = is_ending.wait_for(|is_ending| *is_ending) => None,
     };
-    let ended = if let Some(ended) = ended {
-        ended
-    } else {
-        connection.as_mut().graceful_shutdown();
-        let Ok(ended) = timeout(ENDING, connection).await else { return };
-        ended
-    };
-    if let Err(error) = ended {
-        tracing::debug!("a connection ended early: {error}");
+    if let Some(ended) = ended {
+        return ended;
     }
+    connection.as_mut().graceful_shutdown();
+    timeout(ENDING, connection).await.unwrap_or(Ok(()))
 }
 
 /// As many as there are files for. Where the system does not say how many, the usual limit is assumed.

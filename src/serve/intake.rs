@@ -31,6 +31,22 @@ pub enum Unavailable {
     Ending,
 }
 
+impl Unavailable {
+    /// Every reason.
+    pub const ALL: [Self; 4] = [Self::Full, Self::StoreDown, Self::Refused, Self::Ending];
+
+    /// The word for it in the answer and in the log.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "busy",
+            Self::StoreDown => "store_unavailable",
+            Self::Refused => "not_storable",
+            Self::Ending => "ending",
+        }
+    }
+}
+
 /// The events of one delivery, and who waits for them.
 pub(super) struct Waiting {
     pub arrivals: Vec<Arrival>,

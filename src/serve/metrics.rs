@@ -89,6 +89,11 @@ impl Metrics {
         count(&self.refused_today, (provider.to_owned(), reason, day_us));
     }
 
+    /// Counts a request that was turned away and is no delivery to an endpoint: the store counts none of these.
+    pub fn turned_away(&self, provider: &str, reason: &'static str) {
+        count(&self.refused, (provider.to_owned(), reason));
+    }
+
     /// What was refused since it was asked before.
     pub(super) fn take_refused(&self) -> RefusedToday {
         std::mem::take(&mut *lock(&self.refused_today))

@@ -6,11 +6,12 @@ use super::answer;
 use super::certificate::Certificates;
 use super::endpoint::Endpoint;
 use super::gauges::Gauges;
-use super::intake::Intake;
+use super::intake::{Intake, Unavailable};
 use super::kept::kept_headers;
 use super::metrics::Metrics;
+use super::refusals::Refusals;
 use crate::clock;
-use crate::receive::{self, Delivery, Received, Refusal, Verified};
+use crate::receive::{self, Delivery, Received, Refusal, Reply, Verified};
 use crate::record::{EventKey, Scope, sha256_hex};
 use crate::store::arrivals::Arrival;
 use axum::Router;
@@ -41,6 +42,8 @@ pub struct App {
     pub intake: Intake,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// What is not taken.
+    pub refusals: Arc<Refusals>,
     /// What the store says for `/metrics`.
     pub gauges: Gauges,
     /// `PayPal`'s certificates, where an endpoint needs them.
@@ -68,8 +71,14 @@ async fn answer_one(State(app): State<Arc<App>>, request: Request) -> Response {
     let path = request.uri().path();
     if let Some(name) = path.strip_prefix("/webhooks/") {
         return match app.endpoints.get(name) {
-            None => answer::plain(StatusCode::NOT_FOUND, "unknown_provider"),
-            Some(_) if request.method().as_str() != "POST" => answer::only("POST"),
+            None => {
+                app.refusals.turned_away("", "unknown_provider");
+                answer::plain(StatusCode::NOT_FOUND, "unknown_provider")
+            }
+            Some(_) if request.method().as_str() != "POST" => {
+                app.refusals.turned_away(name, "wrong_method");
+                answer::only("POST")
+            }
             Some(endpoint) => take(&app, endpoint, request).await,
         };
     }
@@ -79,7 +88,13 @@ async fn answer_one(State(app): State<Arc<App>>, request: Request) -> Response {
         "/healthz" if app.metrics.is_healthy() => answer::plain(StatusCode::OK, "ok"),
         "/healthz" => answer::come_again("store_unavailable"),
         "/metrics" => answer::text(StatusCode::OK, app.metrics.text() + &app.gauges.text().await),
-        _ => answer::plain(StatusCode::NOT_FOUND, "not_found"),
+        _ => {
+            // Whoever posts has something to deliver; who only looks for a page has not.
+            if request.method().as_str() == "POST" {
+                app.refusals.turned_away("", "not_found");
+            }
+            answer::plain(StatusCode::NOT_FOUND, "not_found")
+        }
     }
 }
 
@@ -87,42 +102,56 @@ async fn answer_one(State(app): State<Arc<App>>, request: Request) -> Response {
 async fn take(app: &App, endpoint: &Endpoint, request: Request) -> Response {
     let received_at_us = clock::now_us();
     let deadline = Instant::now() + app.timeout;
-    let response = match read(app, request, deadline).await {
+    let taken = match read(app, request, deadline).await {
         Ok((parts, bytes, memory)) => {
             let delivered = Delivered { endpoint, parts: &parts, received_at_us };
             let judged = timeout_at(deadline, delivered.take(app, bytes, memory)).await;
-            judged.unwrap_or_else(|_| answer::come_again("too_slow"))
+            judged.unwrap_or(Err(NotTaken::Later(TOO_SLOW)))
         }
-        Err(Unread::Busy) => answer::come_again("busy"),
-        Err(Unread::Refused(status, reason)) => {
-            app.metrics.refused(&endpoint.name, reason, received_at_us);
-            answer::plain(status, reason)
+        Err(not_taken) => Err(not_taken),
+    };
+    let response = match taken {
+        Ok(reply) => answer::taken(&reply),
+        Err(NotTaken::Refused(status, reason)) => {
+            app.refusals.refused(&endpoint.name, reason, received_at_us);
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                app.metrics.delivery(&endpoint.name, "unavailable");
+                answer::come_again(reason)
+            } else {
+                answer::plain(status, reason)
+            }
+        }
+        Err(NotTaken::Later(reason)) => {
+            app.refusals.put_off(&endpoint.name, reason);
+            answer::come_again(reason)
         }
     };
-    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
-        app.metrics.delivery(&endpoint.name, "unavailable");
-    }
     app.metrics.answer.observe_us(clock::now_us().saturating_sub(received_at_us));
     response
 }
 
-/// Why there is no body.
-enum Unread {
-    /// The memory for bodies is taken.
-    Busy,
+/// Why a delivery is not taken, and the word for it.
+enum NotTaken {
+    /// Not safe yet: the provider is to come again.
+    Later(&'static str),
+    /// Not verified, or not readable; counted by its reason.
     Refused(StatusCode, &'static str),
 }
+
+/// The memory for bodies is taken.
+const BUSY: NotTaken = NotTaken::Later(Unavailable::Full.as_str());
+const TOO_SLOW: &str = "too_slow";
 
 /// The whole body, and what it takes of the memory.
 async fn read(
     app: &App,
     request: Request,
     deadline: Instant,
-) -> Result<(Parts, Vec<u8>, Option<OwnedSemaphorePermit>), Unread> {
+) -> Result<(Parts, Vec<u8>, Option<OwnedSemaphorePermit>), NotTaken> {
     let (parts, body) = request.into_parts();
     // Nobody who signs raw bytes packs them; unpacking is how little becomes much.
     if parts.headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        return Err(Unread::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body"));
+        return Err(NotTaken::Refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded_body"));
     }
     let announced = announced_bytes(&parts.headers);
     if announced.is_some_and(|bytes| bytes > app.body_bytes_max as u64) {
@@ -132,31 +161,31 @@ async fn read(
     match timeout_at(deadline, read_body(app, body, first)).await {
         Ok(Ok((bytes, memory))) => Ok((parts, bytes, memory)),
         Ok(Err(why)) => Err(why),
-        Err(_) => Err(Unread::Refused(StatusCode::REQUEST_TIMEOUT, "too_slow")),
+        Err(_) => Err(NotTaken::Refused(StatusCode::REQUEST_TIMEOUT, TOO_SLOW)),
     }
 }
 
-const TOO_LARGE: Unread = Unread::Refused(StatusCode::PAYLOAD_TOO_LARGE, "too_large");
+const TOO_LARGE: NotTaken = NotTaken::Refused(StatusCode::PAYLOAD_TOO_LARGE, "too_large");
 
 /// Memory is taken as the bytes come: a body that is only announced takes nothing from the others.
 async fn read_body(
     app: &App,
     body: Body,
     first: usize,
-) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Unread> {
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), NotTaken> {
     let mut bytes = Vec::with_capacity(first);
     let mut memory: Option<OwnedSemaphorePermit> = None;
     let mut chunks = body.into_data_stream();
     while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|_| Unread::Refused(StatusCode::BAD_REQUEST, "unreadable_body"))?;
+        let chunk = chunk.map_err(|_| NotTaken::Refused(StatusCode::BAD_REQUEST, "unreadable_body"))?;
         if bytes.len() + chunk.len() > app.body_bytes_max {
             return Err(TOO_LARGE);
         }
         bytes.extend_from_slice(&chunk);
         let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
         let more = bytes.len().div_ceil(KIB).saturating_sub(held);
-        let more = u32::try_from(more).map_err(|_| Unread::Busy)?;
-        let more = Arc::clone(&app.memory).try_acquire_many_owned(more).map_err(|_| Unread::Busy)?;
+        let more = u32::try_from(more).map_err(|_| BUSY)?;
+        let more = Arc::clone(&app.memory).try_acquire_many_owned(more).map_err(|_| BUSY)?;
         match &mut memory {
             Some(memory) => memory.merge(more),
             None => memory = Some(more),
@@ -170,6 +199,11 @@ fn announced_bytes(headers: &HeaderMap) -> Option<u64> {
     Some(headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().unwrap_or(u64::MAX))
 }
 
+fn refused(refusal: Refusal) -> NotTaken {
+    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    NotTaken::Refused(status, refusal.as_str())
+}
+
 /// A delivery whose body is read.
 struct Delivered<'a> {
     endpoint: &'a Endpoint,
@@ -178,24 +212,20 @@ struct Delivered<'a> {
 }
 
 impl Delivered<'_> {
-    async fn take(&self, app: &App, bytes: Vec<u8>, memory: Option<OwnedSemaphorePermit>) -> Response {
-        let name = &self.endpoint.name;
-        match self.verify(app, &bytes).await {
-            Err(refusal) => {
-                app.metrics.refused(name, refusal.as_str(), self.received_at_us);
-                let reason = refusal.as_str();
-                tracing::info!(provider = name, reason, "a delivery was refused: {refusal}");
-                answer::refused(refusal)
-            }
-            Ok(verified) if verified.events.is_empty() => answer::taken(&verified.reply),
-            Ok(verified) => {
-                let reply = verified.reply.clone();
-                match app.intake.file(self.arrivals(verified, bytes), memory).await {
-                    Ok(_) => answer::taken(&reply),
-                    Err(why) => answer::unavailable(why),
-                }
-            }
+    /// What the provider wants to hear, once the events are safe.
+    async fn take(
+        &self,
+        app: &App,
+        bytes: Vec<u8>,
+        memory: Option<OwnedSemaphorePermit>,
+    ) -> Result<Reply, NotTaken> {
+        let verified = self.verify(app, &bytes).await.map_err(refused)?;
+        let reply = verified.reply.clone();
+        if !verified.events.is_empty() {
+            let filed = app.intake.file(self.arrivals(verified, bytes), memory).await;
+            filed.map_err(|why| NotTaken::Later(why.as_str()))?;
         }
+        Ok(reply)
     }
 
     async fn verify(&self, app: &App, body: &[u8]) -> Result<Verified, Refusal> {

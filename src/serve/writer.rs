@@ -9,15 +9,17 @@ use super::intake::{Unavailable, Waiting, Writing, next_batch};
 use super::metrics::{Metrics, RefusedToday};
 use super::spill::Spill;
 use crate::config::StoreUrl;
+use crate::record::EventKey;
 use crate::store::arrivals::{Arrival, Filed, file_arrivals};
 use crate::store::{Access, Database, Store, add_refused, is_about_data, is_busy};
+use crate::telemetry;
 use anyhow::{Context, Result};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// Times that a commit is begun again because another writer was in the way.
 const COMMIT_ATTEMPTS: u32 = 3;
@@ -25,6 +27,8 @@ const COMMIT_ATTEMPTS: u32 = 3;
 const REST: Duration = Duration::from_millis(500);
 /// How long a store may take to say that it is there.
 const ASKING: Duration = Duration::from_secs(5);
+/// After which time it is told again that a store is away for the same reason.
+const TELLING: Duration = Duration::from_mins(1);
 /// How often counts of refused deliveries are written down.
 const COUNTING: Duration = Duration::from_secs(5);
 
@@ -107,7 +111,7 @@ impl Writer {
     }
 
     fn lose_store(&mut self, error: &anyhow::Error) {
-        tracing::error!("the store does not take deliveries: {error:#}");
+        tracing::error!("the store does not take deliveries: {}", telemetry::told(error));
         self.metrics.set_store_up(false);
         if let Some(store) = self.store.take() {
             // Closing waits for what is under way.
@@ -194,10 +198,12 @@ impl Writer {
                 Filed::Conflicting => "conflicting",
             };
             if *filed == Filed::Conflicting {
-                let event_id = &*arrival.key.event_id;
+                let EventKey { scope, event_id } = &arrival.key;
                 tracing::warn!(
+                    provider = &*scope.provider,
                     event_id,
-                    "an event came again with other bytes; they are kept beside the first"
+                    "an event came again with other bytes, which are kept beside the first and never applied: \
+                     `recon inbox show` names them"
                 );
             }
             self.metrics.delivery(&arrival.key.scope.provider, became);
@@ -306,11 +312,16 @@ async fn reached(asking: &mut Option<JoinHandle<Store>>) -> Option<Store> {
 /// Asks until the store is there and can be written to.
 async fn until_reached(url: StoreUrl, rest: Duration) -> Store {
     tokio::time::sleep(rest).await;
+    let mut told: Option<(String, Instant)> = None;
     loop {
-        match timeout(ASKING, reach(&url)).await {
+        let why = match timeout(ASKING, reach(&url)).await {
             Ok(Ok(store)) => return store,
-            Ok(Err(error)) => tracing::warn!("the store cannot be reached: {error:#}"),
-            Err(_) => tracing::warn!("the store does not answer"),
+            Ok(Err(error)) => telemetry::told(&error),
+            Err(_) => format!("it does not answer within {ASKING:?}"),
+        };
+        if told.as_ref().is_none_or(|(known, at)| *known != why || at.elapsed() > TELLING) {
+            tracing::warn!("the store cannot be reached: {why}");
+            told = Some((why, Instant::now()));
         }
         tokio::time::sleep(REST).await;
     }

@@ -48,24 +48,55 @@ pub async fn backlog(store: &Store, old_before_us: i64) -> Result<Backlog> {
     Ok(backlog)
 }
 
-/// Dead letters of a while.
+/// Dead letters that nobody was told of, taken to be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewDead {
+pub struct Untold {
     /// How many.
-    pub events: i64,
+    pub events: usize,
     /// Why the first gave up.
     pub first_error: String,
 }
 
-/// What became a dead letter after this instant, Unix µs; `None`: nothing.
+/// Whether there is a dead letter that nobody was told of.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn dead_since(store: &Store, since_us: i64) -> Result<Option<NewDead>> {
-    let query = sqlx::query(include_str!("../../queries/store/inbox_dead_since.sql"));
-    let row = query.bind(since_us).fetch_optional(store.pool()).await.context("look for dead letters")?;
-    let Some(row) = row else { return Ok(None) };
-    Ok(Some(NewDead { events: row.try_get("events")?, first_error: row.try_get("last_error")? }))
+pub async fn has_untold(store: &Store) -> Result<bool> {
+    let query = sqlx::query(include_str!("../../queries/store/inbox_dead_untold.sql"));
+    Ok(query.fetch_optional(store.pool()).await.context("look for dead letters")?.is_some())
+}
+
+/// Takes all dead letters that nobody was told of under a mark below 0; `None`: there are none. What dies later is not
+/// among them, whatever the clocks say.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn take_untold(store: &Store, mark: i64) -> Result<Option<Untold>> {
+    const CONTEXT: &str = "take dead letters to be told";
+    type First<'r> = (Option<i64>, i64, &'r str, &'r str);
+    let mut tx = store.begin_write().await?;
+    let query = sqlx::query(include_str!("../../queries/store/inbox_dead_telling.sql"));
+    let rows = query.bind(mark).fetch_all(&mut *tx).await.context(CONTEXT)?;
+    tx.commit().await.context(CONTEXT)?;
+    let mut first: Option<First<'_>> = None;
+    for row in &rows {
+        let died = (row.try_get("completed_at_us")?, row.try_get("received_at_us")?);
+        let row = (died.0, died.1, row.try_get("event_id")?, row.try_get("last_error")?);
+        first = Some(first.map_or(row, |known| known.min(row)));
+    }
+    Ok(first.map(|(.., error)| Untold { events: rows.len(), first_error: error.to_owned() }))
+}
+
+/// Keeps that those taken under this mark were told at `told_at_us`, Unix µs.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn keep_told(store: &Store, mark: i64, told_at_us: i64) -> Result<()> {
+    const CONTEXT: &str = "keep which dead letters were told";
+    let mut tx = store.begin_write().await?;
+    let query = sqlx::query(include_str!("../../queries/store/inbox_dead_told.sql"));
+    query.bind(told_at_us).bind(mark).fetch_all(&mut *tx).await.context(CONTEXT)?;
+    tx.commit().await.context(CONTEXT)
 }
 
 /// Deliveries beyond the first of each event, in all.

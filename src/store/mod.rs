@@ -15,6 +15,7 @@ pub mod ledger;
 pub mod life;
 pub mod notification;
 pub mod operating;
+pub mod others;
 pub mod outbox;
 pub mod plans;
 pub mod runs;
@@ -36,7 +37,9 @@ mod records;
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
 pub use database::{Database, shown_url};
-pub use health::{Backlog, NewDead, add_refused, backlog, dead_since, repeated_deliveries};
+pub use health::{
+    Backlog, Untold, add_refused, backlog, has_untold, keep_told, repeated_deliveries, take_untold,
+};
 pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
@@ -56,11 +59,13 @@ use thiserror::Error;
 pub enum Access {
     /// Create it if it is not there, bring its tables up to date.
     ReadWrite,
+    /// Change what is there, and bring its tables up to date; a missing store is an error.
+    Existing,
     /// Only look; a missing store is an error.
     ReadOnly,
 }
 
-/// A store that was only to be looked at is not there.
+/// A store that was not to be made is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("there is no store at {path}: nothing was run with this configuration yet")]
 pub struct NoStore {
@@ -95,8 +100,8 @@ impl Store {
     /// Opens `sqlite:PATH` or `postgres://…`.
     ///
     /// # Errors
-    /// When the URL is of another kind, the database cannot be opened ([`NoStore`] where it was only to be
-    /// looked at and is not there), or a migration fails. No error shows a password.
+    /// When the URL is of another kind, the database cannot be opened ([`NoStore`] where it is not there and not
+    /// to be made), or a migration fails. No error shows a password.
     pub async fn open(url: &str, access: Access) -> Result<Self> {
         sqlx::any::install_default_drivers();
         match Database::of_url(url) {
@@ -108,10 +113,14 @@ impl Store {
 
     async fn open_sqlite(url: &str, access: Access) -> Result<Self> {
         let path = shown_url(url);
-        if access == Access::ReadOnly && !std::path::Path::new(&path).exists() {
+        if access != Access::ReadWrite && !std::path::Path::new(&path).exists() {
             return Err(NoStore { path: path.clone() }.into());
         }
-        let mode = if access == Access::ReadWrite { "rwc" } else { "ro" };
+        let mode = match access {
+            Access::ReadWrite => "rwc",
+            Access::Existing => "rw",
+            Access::ReadOnly => "ro",
+        };
         let url = format!("sqlite:{path}?mode={mode}");
         let context = || format!("open the store {path}");
         // A pool tries a failing connection again until its time is over; one of our own says why at once.
@@ -121,7 +130,7 @@ impl Store {
         let options =
             pool_options().after_connect(move |connection, _| Box::pin(set_pragmas(connection, access)));
         let pool = options.connect(&url).await.with_context(context)?;
-        if access == Access::ReadWrite {
+        if access != Access::ReadOnly {
             migrations::bring_sqlite_up_to_date(&pool)
                 .await
                 .with_context(|| format!("bring {path} up to date"))?;
@@ -135,7 +144,7 @@ impl Store {
         // As above: the first connection says why at once.
         let mut first = AnyConnection::connect(url).await.with_context(context)?;
         let has_tables = postgres::has_tables(&mut first, url).await.with_context(context)?;
-        if access == Access::ReadOnly && !has_tables {
+        if access != Access::ReadWrite && !has_tables {
             return Err(NoStore { path: place }.into());
         }
         let is_current = access == Access::ReadOnly
@@ -264,7 +273,7 @@ fn pool_options() -> AnyPoolOptions {
 async fn set_pragmas(connection: &mut AnyConnection, access: Access) -> sqlx::Result<()> {
     let wait = format!("pragma busy_timeout = {LOCK_WAIT_MS}");
     connection.execute(sqlx::AssertSqlSafe(wait)).await?;
-    if access == Access::ReadWrite {
+    if access != Access::ReadOnly {
         log_ahead(connection).await?;
         connection.execute("pragma synchronous = full").await?;
         connection.execute(sqlx::AssertSqlSafe(format!("pragma cache_size = -{CACHE_KIB}"))).await?;

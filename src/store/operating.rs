@@ -216,39 +216,6 @@ pub async fn actions(store: &Store, key: &EventKey) -> Result<Vec<Kept>> {
     rows.iter().map(Kept::of).collect()
 }
 
-/// Another body that came under an event's id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflict {
-    /// Its hash.
-    pub body_sha256: String,
-    /// How often it came.
-    pub deliveries: i64,
-    /// When it first came, Unix µs.
-    pub received_at_us: i64,
-    /// Its length; 0 where it was dropped.
-    pub bytes: i64,
-}
-
-/// Other bodies that came under an event's id, the first `count` of them, and how many there are in all.
-///
-/// # Errors
-/// When the store cannot be read.
-pub async fn conflicts(store: &Store, key: &EventKey, count: i64) -> Result<(Vec<Conflict>, i64)> {
-    let query = of_event(include_str!("../../queries/store/inbox_conflicts.sql"), key).bind(count);
-    let rows = query.fetch_all(store.pool()).await.context("look at other bytes")?;
-    let mut found = Vec::with_capacity(rows.len());
-    for row in &rows {
-        found.push(Conflict {
-            body_sha256: row.try_get("body_sha256")?,
-            deliveries: row.try_get("deliveries")?,
-            received_at_us: row.try_get("received_at_us")?,
-            bytes: row.try_get("bytes")?,
-        });
-    }
-    let in_all = rows.first().map(|row| row.try_get("bodies")).transpose()?;
-    Ok((found, in_all.unwrap_or(0)))
-}
-
 /// Does it to those events for which it makes sense, and keeps why; answers these. The caller commits.
 ///
 /// # Errors
@@ -360,9 +327,9 @@ async fn keep_pruned(
     Ok(())
 }
 
-type Query<'q> = sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments>;
+pub(super) type Query<'q> = sqlx::query::Query<'q, sqlx::Any, sqlx::any::AnyArguments>;
 
-fn of_event<'q>(sql: &'static str, key: &'q EventKey) -> Query<'q> {
+pub(super) fn of_event<'q>(sql: &'static str, key: &'q EventKey) -> Query<'q> {
     let scope = &key.scope;
     let query = sqlx::query(sql).bind(&*scope.provider).bind(&*scope.account);
     query.bind(&*scope.mode).bind(&*key.event_id)

@@ -1,6 +1,7 @@
 //! Calls to the team's own URLs: the outbox's, the notifications', a monitor's, and a handler that is to be tried. Never
 //! the provider's. Nothing here follows a redirect or tries again.
 
+use crate::provider::http;
 use anyhow::{Context, Result};
 use std::time::Duration;
 
@@ -25,20 +26,7 @@ impl Caller {
     /// # Errors
     /// When the system's root certificates cannot be read.
     pub fn new(url: &str, timeout: Duration) -> Result<Self> {
-        // Whoever is first installs it; a second call finds it there, which is what is wanted.
-        if rustls::crypto::CryptoProvider::get_default().is_none() {
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("recon/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .connect_timeout(CONNECT_TIMEOUT.min(timeout))
-            .timeout(timeout);
-        if !url.starts_with("https://") {
-            // Plain HTTP is for loopback: no proxy, and no need of root certificates.
-            builder = builder.no_proxy().tls_certs_only(std::iter::empty());
-        }
+        let builder = http(url).connect_timeout(CONNECT_TIMEOUT.min(timeout)).timeout(timeout);
         Ok(Self { http: builder.build().context("prepare secure connections")?, url: url.to_owned() })
     }
 

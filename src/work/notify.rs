@@ -9,7 +9,7 @@ use crate::config::NotifySettings;
 use crate::provider::{Cancel, Timing};
 use crate::record::SECOND_US;
 use crate::store::notification;
-use crate::store::{NewDead, Store, backlog, dead_since, repeated_deliveries};
+use crate::store::{Store, Untold, backlog, has_untold, keep_told, repeated_deliveries, take_untold};
 use anyhow::Result;
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -119,26 +119,31 @@ impl<'a> Notifier<'a> {
         }
     }
 
-    /// What became a dead letter within an hour after the last notification is told after that hour. What is told
-    /// counts from when it was read: what died while it was being sent comes with the next.
+    /// Each dead letter is told once. What became one within an hour after the last notification is told after that hour.
     async fn tell_of_dead_letters(&self) -> Result<()> {
-        let read_us = self.timing.now_us();
-        let told_us = notification::told_at(&self.store, Kind::DeadLetter.as_str()).await?;
-        // A clock that was ahead must not silence anything: the last hour is told once more.
-        let is_wrong = told_us > read_us.saturating_add(SKEW_US);
-        let told_us = if is_wrong { read_us.saturating_sub(HOUR_US) } else { told_us };
-        let Some(NewDead { events, first_error }) = dead_since(&self.store, told_us).await? else {
+        if !has_untold(&self.store).await? {
             return Ok(());
+        }
+        let Some(telling) = self.take_on(Kind::DeadLetter).await? else { return Ok(()) };
+        let mark = telling.held_until_us.saturating_neg();
+        let Some(Untold { events, first_error }) = take_untold(&self.store, mark).await? else {
+            return self.settle(telling, None).await;
         };
         let became = match events {
             1 => "1 event became a dead letter and is".to_owned(),
             _ => format!("{events} events became dead letters and are"),
         };
+        let first =
+            if first_error.is_empty() { String::new() } else { format!(" The first: {first_error}.") };
         let text = format!(
-            "recon: {became} not tried again. The first: {first_error}. `recon inbox dead` lists them, \
-             `recon inbox retry EVENT --reason …` tries one again."
+            "recon: {became} not tried again.{first} `recon inbox dead` lists them, `recon inbox retry EVENT \
+             --reason …` tries one again."
         );
-        self.tell(Kind::DeadLetter, text, read_us).await
+        let told_at_us = self.is_taken(&text).await.then_some(telling.from_us);
+        if let Some(told_at_us) = told_at_us {
+            keep_told(&self.store, mark, told_at_us).await?;
+        }
+        self.settle(telling, told_at_us).await
     }
 
     /// Looks once.
@@ -151,7 +156,7 @@ impl<'a> Notifier<'a> {
         let age_us = i64::try_from(self.settings.waiting_age.as_micros()).unwrap_or(i64::MAX);
         let waiting = backlog(&self.store, now_us.saturating_sub(age_us)).await?.above_age;
         if waiting > 0 {
-            self.tell(Kind::Waiting, waiting_text(waiting, self.settings.waiting_age), now_us).await?;
+            self.tell(Kind::Waiting, waiting_text(waiting, self.settings.waiting_age)).await?;
         }
         let duplicates = repeated_deliveries(&self.store).await?;
         let more = self.more_than_an_hour_ago(now_us, duplicates);
@@ -160,7 +165,7 @@ impl<'a> Notifier<'a> {
                 "recon: {more} repeated deliveries within an hour. This is an alarm about latency: providers send \
                  again what was not answered in time. Look at the receiver's answer times."
             );
-            self.tell(Kind::Duplicates, text, now_us).await?;
+            self.tell(Kind::Duplicates, text).await?;
         }
         Ok(())
     }
@@ -174,36 +179,55 @@ impl<'a> Notifier<'a> {
         seen.front().map_or(0, |(_, before)| duplicates.saturating_sub(*before))
     }
 
-    /// `read_us`: when what is told was read.
-    async fn tell(&self, kind: Kind, text: String, read_us: i64) -> Result<()> {
-        #[derive(Serialize)]
-        struct Body<'t> {
-            text: &'t str,
-        }
+    async fn tell(&self, kind: Kind, text: String) -> Result<()> {
+        let Some(telling) = self.take_on(kind).await? else { return Ok(()) };
+        let told_at_us = self.is_taken(&text).await.then_some(telling.from_us);
+        self.settle(telling, told_at_us).await
+    }
+
+    /// The telling of this, where it is free and was not told within an hour.
+    async fn take_on(&self, kind: Kind) -> Result<Option<Telling>> {
         let now_us = self.timing.now_us();
         let held_until_us = now_us.saturating_add(HOLD_US);
-        let name = kind.as_str();
         let free = notification::Free {
             told_before_us: now_us.saturating_sub(HOUR_US),
             now_us,
             told_by_wrong_clock_us: now_us.saturating_add(SKEW_US),
             held_by_wrong_clock_us: now_us.saturating_add(HOLD_US).saturating_add(SKEW_US),
         };
-        if !notification::claim(&self.store, name, free, held_until_us).await? {
-            return Ok(());
+        let is_ours = notification::claim(&self.store, kind.as_str(), free, held_until_us).await?;
+        Ok(is_ours.then_some(Telling { kind, from_us: now_us, held_until_us }))
+    }
+
+    /// Whether the team's URL took it. Where it did not, it is due again.
+    async fn is_taken(&self, text: &str) -> bool {
+        #[derive(Serialize)]
+        struct Body<'t> {
+            text: &'t str,
         }
-        let body = serde_json::to_vec(&Body { text: &text }).unwrap_or_default();
+        let body = serde_json::to_vec(&Body { text }).unwrap_or_default();
         let error = match self.caller.post(&[("content-type", "application/json")], body).await {
-            Ok(200..=299) => {
-                return notification::settle(&self.store, name, Some(read_us), held_until_us).await;
-            }
+            Ok(200..=299) => return true,
             Ok(status) => format!("answered {status}"),
             Err(error) => format!("{error:#}"),
         };
         tracing::error!("a notification was not taken: {error}; it said: {text}");
-        // It is told again next time.
-        notification::settle(&self.store, name, None, held_until_us).await
+        false
     }
+
+    async fn settle(&self, telling: Telling, told_at_us: Option<i64>) -> Result<()> {
+        notification::settle(&self.store, telling.kind.as_str(), told_at_us, telling.held_until_us).await
+    }
+}
+
+/// What this process tells now, so that nobody else does.
+#[derive(Clone, Copy, Debug)]
+struct Telling {
+    kind: Kind,
+    /// Since when, Unix µs.
+    from_us: i64,
+    /// Until when nobody else takes it on, Unix µs.
+    held_until_us: i64,
 }
 
 /// Events that wait for longer than `age`, which is told in seconds where it is short.

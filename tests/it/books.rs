@@ -181,7 +181,7 @@ impl Team {
     pub async fn effects(&self) -> anyhow::Result<Vec<LocalEffect>> {
         let books = self.local().await?;
         let mut found = Vec::new();
-        books.effects(WINDOW, &mut |fact| keep_effect(&mut found, fact)).await?;
+        at_once::effects(&books, WINDOW, &mut |fact| keep_effect(&mut found, fact)).await?;
         found.sort_by_key(|effect| effect.applied_at_us);
         Ok(found)
     }
@@ -195,7 +195,7 @@ impl Team {
             }
             Ok(())
         };
-        books.states(WINDOW, &mut keep).await?;
+        at_once::states(&books, WINDOW, &mut keep).await?;
         found.sort_by_key(|state| state.updated_at_us);
         Ok(found)
     }
@@ -203,7 +203,7 @@ impl Team {
     pub async fn inbox(&self) -> anyhow::Result<Vec<InboxEvent>> {
         let inbox = Inbox::open(&self.settings).await?.unwrap();
         let mut found = Vec::new();
-        inbox.events(WINDOW, &mut |fact| keep_event(&mut found, fact)).await?;
+        at_once::events(&inbox, WINDOW, &mut |fact| keep_event(&mut found, fact)).await?;
         found.sort_by(|a, b| a.event_id.cmp(&b.event_id));
         Ok(found)
     }
@@ -271,3 +271,43 @@ macro_rules! on_each {
     };
 }
 pub(crate) use on_each;
+
+/// One question, at a moment of its own.
+pub mod at_once {
+    use recon::gather::{FactSink, Inbox, LocalBooks, Moment};
+    use recon::record::{Scope, Window};
+    use std::collections::BTreeSet;
+
+    pub async fn effects(books: &LocalBooks, window: Window, sink: FactSink<'_>) -> anyhow::Result<u64> {
+        let mut moment = Moment::begin(Some(books), None).await?;
+        let count = moment.effects(window, sink).await?;
+        moment.end().await?;
+        Ok(count)
+    }
+
+    pub async fn states(books: &LocalBooks, window: Window, sink: FactSink<'_>) -> anyhow::Result<u64> {
+        let mut moment = Moment::begin(Some(books), None).await?;
+        let count = moment.states(window, sink).await?;
+        moment.end().await?;
+        Ok(count)
+    }
+
+    pub async fn events(inbox: &Inbox, window: Window, sink: FactSink<'_>) -> anyhow::Result<u64> {
+        let mut moment = Moment::begin(None, Some(inbox)).await?;
+        let count = moment.events(window, sink).await?;
+        moment.end().await?;
+        Ok(count)
+    }
+
+    pub async fn events_of(
+        inbox: &Inbox,
+        scope: &Scope,
+        ids: &BTreeSet<String>,
+        sink: FactSink<'_>,
+    ) -> anyhow::Result<u64> {
+        let mut moment = Moment::begin(None, Some(inbox)).await?;
+        let count = moment.events_of(scope, ids, sink).await?;
+        moment.end().await?;
+        Ok(count)
+    }
+}

@@ -4,6 +4,8 @@
 //! Every command runs as cron would run it, in a bare environment, and once in each of three host time
 //! zones, which must change nothing (C51, C80).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -150,11 +152,25 @@ fn completions_and_the_manual_are_generated() {
         (&["completions", "zsh"], "#compdef recon"),
         (&["completions", "fish"], "complete -c recon"),
         (&["man"], ".TH recon 1"),
+        (&["man"], "\n.SH \"COMMAND INBOX SHOW\"\n"),
         (&["man"], "\n.nf\n  0   everything ties out\n  1   findings\n"),
         (&["man"], ".SH \"ENVIRONMENT\"\n.nf\n  RECON_LOG "),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_recon")).env_clear().args(arguments).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap().replace("\\-", "-");
         assert!(text.contains(mark) && text.contains("max-age") && output.stderr.is_empty(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_argument_that_is_no_text_is_refused_like_any_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let strange = OsStr::from_bytes(b"caf\xe9");
+    for words in [vec![OsStr::new("inbox"), strange], vec![OsStr::new("--config"), strange]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
+        let output = command.current_dir(dir.path()).env_clear().args(&words).output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(78), "{stderr}");
+        assert!(stderr.starts_with("error: ") && stderr.contains("\nhint: "), "{stderr}");
     }
 }

@@ -2,8 +2,8 @@
 //! behind, and what goes wrong is one line with the right exit code.
 
 use crate::books::{
-    AT_US, Books, EFFECTS, INBOX, Kind, Team, WINDOW, keep_effect, keep_event, on_each, scope, trouble,
-    unusable,
+    AT_US, Books, EFFECTS, INBOX, Kind, Team, WINDOW, at_once, keep_effect, keep_event, on_each, scope,
+    trouble, unusable,
 };
 use crate::mariadb::Server;
 use crate::postgres::{Cluster, Place};
@@ -133,7 +133,7 @@ async fn nothing_is_set_that_outlives_a_transaction(kind: Kind) {
             }
             Ok(())
         };
-        books.states(WINDOW, &mut keep).await.unwrap();
+        at_once::states(&books, WINDOW, &mut keep).await.unwrap();
         let expected = kind.pick(
             "",
             "0 90s on repeatable read",
@@ -264,7 +264,7 @@ async fn goes_away(team: &Team, kill: impl Fn() + Sync) {
         Ok(())
     };
     let window = recon::record::Window { until_us: AT_US + 1_000_000, ..WINDOW };
-    let error = trouble(books.effects(window, &mut sink).await);
+    let error = trouble(at_once::effects(&books, window, &mut sink).await);
     assert!(error.contains("effects.sql: "), "{error}");
     assert!(error.contains("broke") || error.contains("stopped it"), "{error}");
     assert!((1_000..MANY).contains(&seen), "{seen}");
@@ -408,7 +408,7 @@ async fn a_mariadb_is_read_over_the_network_by_who_may_only_read() {
     let settings = parse(text, &team.dir.path().join("recon.toml"), &environment).unwrap();
     let dialect = Dialect::stripe(iso_exponent);
     let books = LocalBooks::open(&settings, &team.store, dialect, WINDOW).await.unwrap().unwrap();
-    assert_eq!(books.effects(WINDOW, &mut |_| Ok(())).await.unwrap(), 1);
+    assert_eq!(at_once::effects(&books, WINDOW, &mut |_| Ok(())).await.unwrap(), 1);
     // A table that it was not let into is told before anything is read.
     let text = EFFECTS.replace("from payments", "from mysql.user, payments");
     team.write_query("effects.sql", &text);
@@ -443,7 +443,7 @@ async fn a_million_rows_are_never_all_in_memory() {
         }
         Ok(())
     };
-    inbox.events(WINDOW, &mut sink).await.unwrap();
+    at_once::events(&inbox, WINDOW, &mut sink).await.unwrap();
     eprintln!("{seen} rows in {:?}, {before} KiB before, {most} KiB at most", began.elapsed());
     assert_eq!(seen, ROWS);
     assert!(most < before + 32 * 1024, "{before} KiB before, {most} KiB at most");

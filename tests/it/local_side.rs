@@ -1,6 +1,8 @@
 //! Local books and inbox, read through statements that a team wrote.
 
-use crate::books::{AT_US, EFFECTS, Kind, Team, WINDOW, keep_effect, keep_event, on_each, scope, unusable};
+use crate::books::{
+    AT_US, EFFECTS, Kind, Team, WINDOW, at_once, keep_effect, keep_event, on_each, scope, unusable,
+};
 use recon::config::parse;
 use recon::gather::{Dialect, Inbox, LocalBooks, Moment};
 use recon::record::{Fact, InboxStatus, Scope, Status, Window};
@@ -124,7 +126,7 @@ async fn the_window_is_half_open_and_many_rows_come_in_batches(kind: Kind) {
     let books = team.local().await.unwrap();
     let mut found = Vec::new();
     let window = Window { from_us: AT_US, until_us: AT_US + 1_102 };
-    let count = books.effects(window, &mut |fact| keep_effect(&mut found, fact)).await.unwrap();
+    let count = at_once::effects(&books, window, &mut |fact| keep_effect(&mut found, fact)).await.unwrap();
     assert_eq!((count, found.len()), (1_102, 1_102));
     assert_eq!(found.iter().filter(|effect| effect.in_window).count(), 1_000);
     let ids: BTreeSet<String> = (0..1_203).map(|id| format!("ch_{id}")).collect();
@@ -247,7 +249,7 @@ async fn the_inbox_is_read_and_one_body_on_demand(kind: Kind) {
     assert_eq!(inbox.body(&scope(), "evt_9").await.unwrap(), None);
     let mut found = Vec::new();
     let ids = BTreeSet::from(["evt_3".to_owned()]);
-    inbox.events_of(&scope(), &ids, &mut |fact| keep_event(&mut found, fact)).await.unwrap();
+    at_once::events_of(&inbox, &scope(), &ids, &mut |fact| keep_event(&mut found, fact)).await.unwrap();
     assert_eq!(found[0].event_id, "evt_3");
     team.run_sql("update deliveries set state = 'odd'").await;
     let error = unusable(team.inbox().await);
@@ -276,9 +278,9 @@ async fn the_default_statements_read_the_store() {
         facts.push(fact);
         Ok(())
     };
-    books.effects(WINDOW, &mut keep).await.unwrap();
-    books.states(WINDOW, &mut keep).await.unwrap();
-    Inbox::open(&settings).await.unwrap().unwrap().events(WINDOW, &mut keep).await.unwrap();
+    at_once::effects(&books, WINDOW, &mut keep).await.unwrap();
+    at_once::states(&books, WINDOW, &mut keep).await.unwrap();
+    at_once::events(&Inbox::open(&settings).await.unwrap().unwrap(), WINDOW, &mut keep).await.unwrap();
     assert!(
         matches!(&facts[0], Fact::LocalEffect(effect) if effect.amount_minor == 100 && effect.event_id.is_empty())
     );
@@ -290,6 +292,6 @@ async fn the_default_statements_read_the_store() {
 #[expect(dead_code, reason = "only compiled")]
 fn reading_can_move_between_threads(books: &LocalBooks, inbox: &Inbox) {
     fn is_send<T: Send>(_: T) {}
-    is_send(books.effects(WINDOW, &mut |_| Ok(())));
-    is_send(inbox.events(WINDOW, &mut |_| Ok(())));
+    is_send(at_once::effects(books, WINDOW, &mut |_| Ok(())));
+    is_send(at_once::events(inbox, WINDOW, &mut |_| Ok(())));
 }

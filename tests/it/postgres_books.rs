@@ -1,6 +1,7 @@
 //! Books that a team keeps in a PostgreSQL of its own: read through its statements, as they stand there,
 //! and nothing but read.
 
+use crate::books::at_once;
 use crate::postgres::Place;
 use recon::config::{Settings, Unusable, parse};
 use recon::gather::{Dialect, Inbox, LocalBooks};
@@ -90,7 +91,7 @@ impl Team {
             }
             Ok(())
         };
-        books.effects(WINDOW, &mut keep).await?;
+        at_once::effects(&books, WINDOW, &mut keep).await?;
         found.sort_by(|a, b| a.effect_id.cmp(&b.effect_id));
         Ok(found)
     }
@@ -122,7 +123,7 @@ async fn values_of_postgres_are_read_exactly() {
         count += 1;
         Ok(())
     };
-    inbox.events_of(&scope, &ids, &mut keep).await.unwrap();
+    at_once::events_of(&inbox, &scope, &ids, &mut keep).await.unwrap();
     assert_eq!(count, 1);
     team.write_query("inbox_body.sql", "select raw as body from deliveries where event_id = :event_id");
     let inbox = Inbox::open(&team.settings).await.unwrap().unwrap();

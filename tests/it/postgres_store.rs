@@ -11,17 +11,17 @@ use sqlx::{AnyConnection, AssertSqlSafe, Connection, Executor, Row, SqlSafeStr};
 use std::path::{Path, PathBuf};
 use std::task::Poll;
 
-const BOTH: [Database; 2] = [Database::Sqlite, Database::Postgres];
+pub const BOTH: [Database; 2] = [Database::Sqlite, Database::Postgres];
 
 /// A store of its own and where it lies.
-struct Held {
-    store: Store,
-    place: Place,
+pub struct Held {
+    pub store: Store,
+    pub place: Place,
     _folder: tempfile::TempDir,
 }
 
 impl Held {
-    async fn new(database: Database) -> Self {
+    pub async fn new(database: Database) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::new(database, folder.path());
         let store = Store::open(&place.url(), Access::ReadWrite).await.unwrap();

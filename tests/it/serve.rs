@@ -6,7 +6,9 @@ mod hostile;
 mod once;
 mod outage;
 mod paypal;
+mod refused;
 mod slow;
+mod unusable;
 mod watching;
 
 use crate::postgres::Place;

@@ -1,8 +1,8 @@
 //! The stage of tests over the whole pipeline: a store, a configuration and the emulator that it points at.
 
 use crate::postgres::Place;
-use recon::cli::{RunRequest, WindowSpec};
 use recon::commands::apply::{ApplyArgs, apply_to};
+pub use recon::commands::demo::run_request;
 use recon::commands::{Outcome, run};
 use recon::config;
 use recon::demo::emulator::{Emulator, Faults};
@@ -10,7 +10,6 @@ use recon::demo::faults::{Mix, Planted, plant};
 use recon::demo::verdict::{self, Verdict};
 use recon::demo::world::{WANTED_TYPES, World};
 use recon::demo::{PROVIDER, deliver};
-use recon::provider::Cancel;
 use recon::record::format_instant;
 use recon::record::sha256_hex;
 use recon::store::{Access, Database, Store};
@@ -191,21 +190,6 @@ impl Stage {
         let text = std::fs::read_to_string(self.config()).unwrap();
         assert!(text.contains(from), "{from}");
         std::fs::write(self.config(), text.replace(from, to)).unwrap();
-    }
-}
-
-/// A run over a world's window, at its time.
-pub fn run_request(world: &World) -> RunRequest {
-    let instant = |at_us: i64| Some(format_instant(at_us, chrono_tz::Tz::UTC));
-    RunRequest {
-        window: WindowSpec { since: instant(world.from_us), until: instant(world.until_us), month: None },
-        providers: vec![PROVIDER.to_owned()],
-        apply: false,
-        offline: false,
-        no_grace: false,
-        json: false,
-        now_us: world.now_us,
-        cancel: Cancel::never(),
     }
 }
 

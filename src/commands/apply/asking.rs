@@ -43,7 +43,7 @@ pub(super) struct Configured<'a> {
 
 impl Configured<'_> {
     async fn connect(&self) -> Result<(Store, BTreeMap<String, Client>)> {
-        let store = Store::open(&self.settings.store_url, Access::ReadWrite).await?;
+        let store = Store::open(&self.settings.store_url, Access::Existing).await?;
         let mut clients = BTreeMap::new();
         for provider in &self.settings.providers {
             clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);

@@ -37,7 +37,7 @@ pub struct ApplyArgs {
 /// # Errors
 /// As [`apply_with`].
 pub async fn apply(settings: &Settings, args: &ApplyArgs, now_us: i64) -> Result<Outcome> {
-    apply_to(settings, args, now_us, &mut std::io::stdout()).await
+    apply_to(settings, args, now_us, &mut super::Output).await
 }
 
 /// As [`apply`], with the result to `out`.
@@ -107,7 +107,7 @@ pub async fn apply_with(
         let hint = "take rows out of the plan, or raise the cap in `[corrections]` after looking at why it is so large";
         return refuse(out, err, &format!("{path}: {cap}"), hint);
     }
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let store = Store::open(&settings.store_url, Access::Existing).await?;
     let Some(lease) = Lease::acquire_now(&store, lease::RUN).await? else {
         writeln!(
             err,

@@ -16,7 +16,7 @@ use crate::report::pair_summary::{PairSummary, SideTold};
 use anyhow::{Context, Result};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Currencies and files by their numbers.
@@ -64,11 +64,7 @@ pub fn compare(request: &CompareRequest, out: &mut dyn Write) -> Result<Outcome>
     let report = request.out.as_ref().map(|path| path.display().to_string());
     let (sums, matched) = (compared.sums(), compared.matched());
     let text = summary.text([told(0), told(1)], sums, matched, &names, report.as_deref());
-    match out.write_all(text.as_bytes()) {
-        // A reader that closed the pipe has what it wanted.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => return Err(error).context("write to stdout"),
-        _ => {}
-    }
+    out.write_all(text.as_bytes()).context("write to stdout")?;
     Ok(summary.outcome(sums, matched))
 }
 

@@ -138,7 +138,7 @@ async fn act_on(
     now_us: i64,
     act: impl Fn(&Standing) -> Result<Act>,
 ) -> Result<Vec<(Standing, bool)>> {
-    let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+    let store = Store::open(&settings.store_url, Access::Existing).await?;
     let mut tx = store.begin_write().await?;
     let mut meant = BTreeMap::new();
     for named in named {

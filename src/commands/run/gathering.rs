@@ -3,7 +3,7 @@
 use super::Job;
 use crate::config::{Accounts, ProviderSettings};
 use crate::gather::{
-    Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, ProviderSide, Sides, endpoints,
+    Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, Moment, ProviderSide, Sides, endpoints,
     fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
@@ -372,7 +372,9 @@ impl Received {
                 }
                 Ok(())
             };
-            inbox.events(memory, &mut note).await?;
+            let mut moment = Moment::begin(None, Some(inbox)).await?;
+            moment.events(memory, &mut note).await?;
+            moment.end().await?;
         }
         Ok(Self { by_scope, last_us })
     }

@@ -335,7 +335,9 @@ async fn judge_inbox_only(
             }
             Ok(())
         };
-        inbox.events_of(&reading.scope, &ids, &mut keep).await?;
+        let mut moment = Moment::begin(None, Some(inbox)).await?;
+        moment.events_of(&reading.scope, &ids, &mut keep).await?;
+        moment.end().await?;
         // An event received soon after the list begins may have been created before it.
         let retries_us = i64::try_from(RETRIES.as_micros()).unwrap_or(i64::MAX);
         let ranges = gathered.event_ranges(&reading.scope);

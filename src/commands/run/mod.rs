@@ -16,7 +16,7 @@ mod telling;
 mod unknown_ids;
 mod unread;
 
-use super::Outcome;
+use super::{Outcome, Output};
 use crate::cli::{self, RunRequest};
 use crate::config::Settings;
 use crate::night::Found;
@@ -72,7 +72,7 @@ pub struct Finished {
 /// As [`reconcile`].
 pub async fn run(settings: &Settings, request: &RunRequest) -> Result<Outcome> {
     let began_us = crate::clock::machine_now_us();
-    let finished = reconcile(settings, request, &mut std::io::stdout()).await;
+    let finished = reconcile(settings, request, &mut Output).await;
     telling::tell(settings, request, began_us, &finished).await;
     Ok(finished?.outcome)
 }

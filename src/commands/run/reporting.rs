@@ -7,7 +7,7 @@ use super::judging::Judged;
 use super::planning::planned;
 use super::{Finished, Job, Outcome};
 use crate::clock;
-use crate::commands::program;
+use crate::commands::{arguments, program};
 use crate::config::Side;
 use crate::findings::life::{Life, Place, amounts, life};
 use crate::findings::{Finding, Kind, Standing};
@@ -274,17 +274,13 @@ fn print(job: &Job<'_>, applied: &str, summary: &Summary, out: &mut (dyn Write +
     } else {
         format!("{applied}{}", summary.text(crate::telemetry::is_coloured()))
     };
-    match out.write_all(text.as_bytes()) {
-        // A reader that closed the pipe has what it wanted; the run is recorded.
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
-    }
+    out.write_all(text.as_bytes()).context("write to stdout")
 }
 
 /// The program with the configuration that this run was given, for the next command.
 pub(super) fn configured_program() -> String {
     let program = program();
-    let mut words = std::env::args().skip(1);
+    let mut words = arguments();
     while let Some(word) = words.next() {
         if word == "--config" {
             return words
@@ -300,6 +296,6 @@ pub(super) fn configured_program() -> String {
 
 /// The command line of this run as a person would type it again.
 fn rerun() -> String {
-    let words: Vec<String> = std::env::args().skip(1).map(|word| shell_word(&word)).collect();
+    let words: Vec<String> = arguments().map(|word| shell_word(&word)).collect();
     format!("{} {}", program(), words.join(" ")).trim_end().to_owned()
 }

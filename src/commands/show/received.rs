@@ -5,10 +5,10 @@
 
 use super::Tale;
 use crate::config::Side;
-use crate::gather::Inbox;
+use crate::gather::{Inbox, Moment};
 use crate::record::{Fact, ProviderEvent, Scope, format_instant};
 use crate::report::timeline::{Ended, Step, Teller, overtaken};
-use crate::store::{self, operating};
+use crate::store::{self, operating, others};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,7 +45,9 @@ impl Tale<'_> {
             }
             Ok(())
         };
-        inbox.events_of(scope, ids, &mut keep).await?;
+        let mut moment = Moment::begin(None, Some(&inbox)).await?;
+        moment.events_of(scope, ids, &mut keep).await?;
+        moment.end().await?;
         for row in rows {
             let text =
                 format!("{} {} received, marked {}", row.event_id, row.event_type, row.status.as_str());
@@ -124,7 +126,7 @@ impl Tale<'_> {
 
     async fn done_to(&mut self, event: &operating::Filed) -> Result<()> {
         let id = &event.key.event_id;
-        let (_, bodies) = operating::conflicts(self.store, &event.key, 1).await?;
+        let (_, bodies) = others::conflicts(self.store, &event.key, 1).await?;
         if bodies > 0 {
             let mut step =
                 Step::new(event.received_at_us, Teller::Inbox, format!("{id} came with other bytes"));

@@ -2,9 +2,9 @@
 
 use super::provider::Provider;
 use super::{Form, Plan};
+use crate::ear::Ear;
 use crate::postgres::{Cluster, Place};
 use crate::serve::Receiver;
-use crate::work::ear::Ear;
 use crate::work::shop::NOW_US;
 use recon::demo::PROVIDER;
 use recon::demo::emulator::{Emulator, Faults};

@@ -1,26 +1,13 @@
 //! The lease and its clock: one holder at a time, and none for ever. On both databases.
 
-use crate::postgres::Place;
+use crate::postgres_store::{BOTH, Held};
 use recon::store::lease::{self, LEASE_MS, Lease, RUN, STRANGE_MS};
 use recon::store::{Access, Database, Store};
 use sqlx::Row;
 
 const HOUR_US: i64 = 3_600_000_000;
 
-struct Held {
-    store: Store,
-    place: Place,
-    _folder: tempfile::TempDir,
-}
-
 impl Held {
-    async fn new(database: Database) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let place = Place::new(database, folder.path());
-        let store = Store::open(&place.url(), Access::ReadWrite).await.unwrap();
-        Self { store, place, _folder: folder }
-    }
-
     async fn take(&self, holder: &str, now_us: i64) -> bool {
         lease::take(&self.store, RUN, holder, now_us).await.unwrap()
     }
@@ -29,8 +16,6 @@ impl Held {
         lease::renew(&self.store, RUN, holder, now_us).await.unwrap()
     }
 }
-
-const BOTH: [Database; 2] = [Database::Sqlite, Database::Postgres];
 
 fn us(ms: u64) -> i64 {
     i64::try_from(ms).unwrap() * 1_000

@@ -1,6 +1,6 @@
 //! A run's numbers, read by the official client's strict parser: the file and the push.
 
-use super::post::Desk;
+use crate::ear::Ear;
 use crate::stage::{Ended, Stage};
 use crate::witness::venv::script;
 use recon::demo::emulator::Faults;
@@ -66,8 +66,8 @@ fn series(families: &Value, name: &str, labels: [&str; 2]) -> BTreeMap<String, i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_file_and_the_push_say_what_the_report_says() {
-    let (stage, desk) = (Stage::new(51, 160, &Mix::each(1), Faults::default()).await, Desk::open().await);
-    let url = format!("{}/metrics/job/recon", desk.url);
+    let (stage, ear) = (Stage::new(51, 160, &Mix::each(1), Faults::default()).await, Ear::open().await);
+    let url = format!("{}/metrics/job/recon", ear.root);
     add(&stage, &format!("[metrics]\ntextfile = \"metrics/recon.prom\"\npush_url = \"{url}\""));
     let folder = stage.folder.path().join("metrics");
     // A folder that is not there is said, and changes nothing.
@@ -75,16 +75,16 @@ async fn the_file_and_the_push_say_what_the_report_says() {
     assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stderr.contains("[metrics] textfile was not written"), "{}", ended.stderr);
     std::fs::create_dir(&folder).unwrap();
-    desk.take("/metrics/job/recon");
+    ear.take("/metrics/job/recon");
     let ended = stage.run(&[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(1), ""), "{}", ended.stdout);
     let text = std::fs::read_to_string(folder.join("recon.prom")).unwrap();
     let names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["recon.prom"], "nothing is left beside it");
-    let pushed = desk.take("/metrics/job/recon");
+    let pushed = ear.take("/metrics/job/recon");
     assert_eq!(pushed.len(), 1);
-    assert_eq!((&*pushed[0].method, &*pushed[0].content_type), ("PUT", "text/plain; version=0.0.4"));
-    assert_eq!(pushed[0].body, text);
+    assert_eq!((&*pushed[0].method, pushed[0].header("content-type")), ("PUT", "text/plain; version=0.0.4"));
+    assert_eq!(pushed[0].text(), text);
 
     let families = read(&text);
     let (kinds, sums) = counted(&stage);

@@ -1,6 +1,7 @@
 //! Who is told of a run, of what, and that nothing of it changes how the run ends.
 
-use super::post::{Call, Desk, mail_server, mails};
+use super::post::{mail_server, mails};
+use crate::ear::{Ear, Heard};
 use crate::stage::{Ended, Stage};
 use recon::demo::emulator::Faults;
 use recon::demo::faults::Mix;
@@ -17,12 +18,12 @@ fn add(stage: &Stage, more: &str) {
     std::fs::write(stage.config(), format!("{text}{more}\n")).unwrap();
 }
 
-fn texts(calls: &[Call]) -> Vec<String> {
+fn texts(calls: &[Heard]) -> Vec<String> {
     calls
         .iter()
         .map(|call| {
-            assert_eq!((&*call.method, &*call.content_type), ("POST", "application/json"));
-            let body: serde_json::Value = serde_json::from_str(&call.body).unwrap();
+            assert_eq!((&*call.method, call.header("content-type")), ("POST", "application/json"));
+            let body: serde_json::Value = call.json();
             assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
             body["text"].as_str().unwrap().to_owned()
         })
@@ -39,12 +40,12 @@ fn holds_nobody(stage: &Stage, text: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c61_only_what_is_new_is_told_and_nobody_is_named() {
-    let (stage, desk) = (stage().await, Desk::open().await);
-    let url = &desk.url;
+    let (stage, ear) = (stage().await, Ear::open().await);
+    let url = &ear.root;
     add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive?state=ok\""));
     let ended = stage.run(&[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(1), ""), "{}", ended.stdout);
-    let told = texts(&desk.take(HOOK));
+    let told = texts(&ear.take(HOOK));
     assert_eq!(told.len(), 1, "{told:?}");
     let findings = stage.latest("findings.csv");
     let rows: Vec<&str> =
@@ -63,23 +64,23 @@ async fn c61_only_what_is_new_is_told_and_nobody_is_named() {
     assert!(told[0].contains(&format!("look: {}/findings.csv", report.display())), "{}", told[0]);
     assert!(told[0].contains(" status\nrun: "), "{}", told[0]);
     holds_nobody(&stage, &told[0].replace(&report.display().to_string(), ""));
-    let pings = desk.take("/alive");
+    let pings = ear.take("/alive");
     assert_eq!(pings.iter().map(|call| &*call.method).collect::<Vec<_>>(), ["GET"]);
     // The same again: nothing is new, so nobody is bothered; the monitor hears of it.
     assert_eq!(stage.run(&[]).code, Some(1));
-    assert_eq!(desk.take(HOOK).len(), 0);
-    assert_eq!(desk.take("/alive").len(), 1);
+    assert_eq!(ear.take(HOOK).len(), 0);
+    assert_eq!(ear.take("/alive").len(), 1);
     // Unless it is asked for.
     stage.configure("[notify]\n", "[notify]\nevery_run = true\n");
     assert_eq!(stage.run(&[]).code, Some(1));
-    let told = texts(&desk.take(HOOK));
+    let told = texts(&ear.take(HOOK));
     assert!(told[0].starts_with(&format!("recon: nothing new, {count} in all\n")), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c80_an_incomplete_run_is_always_told_and_the_monitor_hears_nothing() {
-    let (stage, desk) = (stage().await, Desk::open().await);
-    let url = &desk.url;
+    let (stage, ear) = (stage().await, Ear::open().await);
+    let url = &ear.root;
     add(
         &stage,
         &format!(
@@ -92,66 +93,66 @@ async fn c80_an_incomplete_run_is_always_told_and_the_monitor_hears_nothing() {
     for night in 1..=2 {
         let ended = stage.run(&[]);
         assert_eq!(ended.code, Some(2), "{}{}", ended.stdout, ended.stderr);
-        let told = texts(&desk.take(HOOK));
+        let told = texts(&ear.take(HOOK));
         assert_eq!(told.len(), 1, "night {night}");
         assert!(told[0].starts_with("recon: INCOMPLETE, nothing was reported"), "{}", told[0]);
         assert!(told[0].contains("\nwhy: read stripe from http://127.0.0.1"), "{}", told[0]);
         holds_nobody(&stage, &told[0]);
     }
-    assert_eq!(desk.take("/alive").len(), 0, "silence is the alarm");
+    assert_eq!(ear.take("/alive").len(), 0, "silence is the alarm");
     // A window that cannot be seen whole is reported, told, and no success.
     stage.configure(&format!("http://{nobody}"), &stage.emulator.base_url);
     assert_eq!(stage.run(&[]).code, Some(1));
-    assert_eq!((desk.take(HOOK).len(), desk.take("/alive").len()), (1, 1));
+    assert_eq!((ear.take(HOOK).len(), ear.take("/alive").len()), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c82_what_could_not_be_told_changes_nothing_and_is_told_the_next_night() {
-    let (stage, desk) = (stage().await, Desk::open().await);
-    let url = &desk.url;
+    let (stage, ear) = (stage().await, Ear::open().await);
+    let url = &ear.root;
     add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\""));
     // A refusal is not tried again; a fault of the server is, three times in all.
     for (answers, calls) in [(&[404][..], 1), (&[500, 503, 500][..], 3)] {
-        desk.answer(answers);
+        ear.answer(answers);
         let ended = stage.run(&[]);
         assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
-        assert_eq!(desk.take(HOOK).len(), calls);
+        assert_eq!(ear.take(HOOK).len(), calls);
         let said = format!("answered {} (attempts: {calls})", answers[answers.len() - 1]);
         assert!(ended.stderr.contains(&said), "{}", ended.stderr);
-        assert!(!ended.stderr.contains(&desk.url), "a URL may hold a secret: {}", ended.stderr);
+        assert!(!ended.stderr.contains(&ear.root), "a URL may hold a secret: {}", ended.stderr);
     }
     // Open for two nights, and new to those who were never told.
-    desk.answer(&[500]);
+    ear.answer(&[500]);
     let ended = stage.run(&[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(1), ""));
-    let told = texts(&desk.take(HOOK));
+    let told = texts(&ear.take(HOOK));
     assert_eq!(told.len(), 2, "tried again once");
     let findings = stage.latest("findings.csv");
     let count = findings.lines().skip(1).filter(|line| !line.contains(",timing_difference,")).count();
     assert!(told[1].starts_with(&format!("recon: {count} new findings, {count} in all\n")), "{}", told[1]);
     assert_eq!(stage.run(&[]).code, Some(1));
-    assert_eq!(desk.take(HOOK).len(), 0, "told once");
+    assert_eq!(ear.take(HOOK).len(), 0, "told once");
     // An offline run asks nobody, and tells nobody.
     stage.configure("[notify]\n", "[notify]\nevery_run = true\n");
     assert!(matches!(stage.run(&["--offline"]).code, Some(1 | 2)));
-    assert_eq!(desk.take(HOOK).len(), 0);
+    assert_eq!(ear.take(HOOK).len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_clean_night_pings_and_says_nothing_unless_asked() {
     let stage = Stage::new(42, 120, &Mix::each(0), Faults::default()).await;
-    let desk = Desk::open().await;
-    let url = &desk.url;
+    let ear = Ear::open().await;
+    let url = &ear.root;
     add(&stage, &format!("[notify]\nrun_url = \"{url}{HOOK}\"\ndead_man_url = \"{url}/alive\""));
     let ended = stage.run(&[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{}", ended.stdout);
-    assert_eq!((desk.take(HOOK).len(), desk.take("/alive").len()), (0, 1));
+    assert_eq!((ear.take(HOOK).len(), ear.take("/alive").len()), (0, 1));
     stage.configure("[notify]\n", "[notify]\nevery_run = true\n");
     assert_eq!(stage.run(&[]).code, Some(0));
-    let told = texts(&desk.take(HOOK));
+    let told = texts(&ear.take(HOOK));
     assert!(told[0].starts_with("recon: everything ties out\nwindow: "), "{told:?}");
     // A monitor that is away changes nothing, either.
-    desk.answer(&[200, 404]);
+    ear.answer(&[200, 404]);
     let ended = stage.run(&[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
@@ -165,7 +166,7 @@ async fn mail_goes_encrypted_to_everybody_and_no_address_is_shown() {
     let folder = stage.folder.path();
     let server = mail_server(folder);
     std::fs::write(folder.join("smtp.password"), "correct horse\n").unwrap();
-    let to = "to = [\"finance@example.com\", \"On Call <oncall@example.com>\"]";
+    let to = "to = [\"finance@example.com\", \"On Heard <oncall@example.com>\"]";
     add(&stage, &format!("{MAIL}port = {}\n{to}", server.port));
     let run = |ca: &str| {
         let mut command = stage.run_command(&[]);

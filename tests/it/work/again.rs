@@ -1,8 +1,8 @@
 //! Once more: what a replay takes and what it leaves, how long a retried event may wait, and what a drain ends as.
 
-use super::ear::Ear;
 use super::operating::{act, said, show};
 use super::shop::{LATER, OWN, Shop, scope};
+use crate::ear::Ear;
 use recon::commands::prune::prune;
 use recon::commands::replay::{ReplayArgs, replay};
 use recon::config;

@@ -1,7 +1,7 @@
 //! `kill -9` of the real process at seeded points: every event ends, each effect once, nothing lost.
 
-use super::ear::Ear;
 use super::shop::{LATER, Shop};
+use crate::ear::Ear;
 use recon::commands::Outcome;
 use recon::demo::Rng;
 use std::collections::BTreeSet;

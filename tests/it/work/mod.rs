@@ -1,7 +1,7 @@
 //! The worker: what was received is applied once, in the right order, through errors, rivals and kills.
 
 mod again;
-pub mod ear;
+mod bodies;
 mod health;
 mod kills;
 mod once;

@@ -1,7 +1,8 @@
 //! What a person does: looks, retries, discards, replays, sends to a handler, prunes.
 
-use super::ear::Ear;
 use super::shop::{LATER, OWN, Shop, scope};
+use crate::ear::Ear;
+use recon::cli::ShowEventArgs;
 use recon::commands::Outcome;
 use recon::commands::inbox::{InboxArgs, inbox};
 use recon::commands::prune::prune;
@@ -26,7 +27,7 @@ pub fn act(action: Action, event: &str, reason: &str) -> InboxArgs {
 }
 
 pub fn show(event: &str, body: bool) -> InboxArgs {
-    InboxArgs::Show { event: event.to_owned(), body }
+    InboxArgs::Show(ShowEventArgs { event: event.to_owned(), body, ..ShowEventArgs::default() })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +54,7 @@ async fn dead_letters_are_listed_retried_and_discarded_with_a_reason_that_is_kep
     said(&shop, &act(Action::Discard, "evt_bad", "not from the provider")).await.unwrap();
     assert_eq!(shop.end_of("evt_bad").await, ("ignored".into(), "discarded".into()));
     let again = said(&shop, &act(Action::Discard, "evt_bad", "again")).await.unwrap();
-    assert!(again.contains("left as they are"), "{again}");
+    assert!(again.contains("evt_bad is left: it ended as ignored"), "{again}");
     let shown = said(&shop, &show("evt_bad", false)).await.unwrap();
     assert!(shown.contains("parser fixed") && shown.contains("not from the provider"), "{shown}");
     assert!(!shown.contains("carol"), "no body unless asked for: {shown}");

@@ -1,7 +1,7 @@
 //! What follows from effects: a message for each, at least once and with its key; notifications.
 
-use super::ear::Ear;
 use super::shop::{LATER, OWN, Shop};
+use crate::ear::Ear;
 use recon::provider::Cancel;
 use recon::work::{End, Notifier, Sender, Worker};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,10 @@
 //! At most once an hour, whoever tells: several workers and restarts share what was told in the store.
 
-use super::ear::Ear;
+use super::operating::{act, said};
 use super::shop::{OWN, Shop, scope};
+use crate::ear::Ear;
 use recon::provider::Cancel;
+use recon::store::operating::Action;
 use recon::work::Notifier;
 use std::time::Duration;
 
@@ -100,6 +102,54 @@ async fn a_clock_that_was_ahead_silences_no_dead_letter() {
     assert_eq!(texts(&ear).len(), 1, "{:?}", texts(&ear));
     notifier.look().await.unwrap();
     assert_eq!(texts(&ear).len(), 1, "once an hour: {:?}", texts(&ear));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_dead_letter_is_told_once_whatever_the_clock_of_who_buried_it_said() {
+    const HOUR: Duration = Duration::from_mins(61);
+    let ear = Ear::open().await;
+    let shop = dying_shop(&ear).await;
+    let settings = shop.settings();
+    let notifier =
+        Notifier::new(&settings.notify, shop.store.clone(), shop.timing(), Cancel::never()).unwrap().unwrap();
+    let told = |count: usize, last: &str| {
+        let texts = texts(&ear);
+        assert_eq!(texts.len(), count, "{texts:?}");
+        assert!(texts.last().is_some_and(|text| text.contains(last)), "{texts:?}");
+    };
+    // A worker whose clock is a day ahead, and one whose clock is right.
+    dies(&shop, 0, shop.now_us() + 86_400_000_000).await;
+    dies(&shop, 1, shop.now_us()).await;
+    notifier.look().await.unwrap();
+    told(1, "2 events became dead letters");
+    for _ in 0..2 {
+        shop.pass(HOUR);
+        notifier.look().await.unwrap();
+        told(1, "2 events");
+    }
+    // A clock that was behind buried this one; the last notification is younger than that.
+    dies(&shop, 2, shop.now_us() - 86_400_000_000).await;
+    notifier.look().await.unwrap();
+    told(2, "1 event became a dead letter");
+    shop.pass(HOUR);
+    notifier.look().await.unwrap();
+    told(2, "1 event");
+    // Whoever has it tried again hears of it when it dies again.
+    let id = shop.world.events[0].id.clone();
+    said(&shop, &act(Action::Retry, &id, "role fixed")).await.unwrap();
+    dies(&shop, 0, shop.now_us()).await;
+    notifier.look().await.unwrap();
+    told(3, "1 event became a dead letter");
+    // What was not taken is not told.
+    shop.pass(HOUR);
+    said(&shop, &act(Action::Retry, &id, "role fixed")).await.unwrap();
+    dies(&shop, 0, shop.now_us()).await;
+    ear.answer(&[500]);
+    notifier.look().await.unwrap();
+    notifier.look().await.unwrap();
+    told(5, "1 event became a dead letter");
+    notifier.look().await.unwrap();
+    told(5, "1 event");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

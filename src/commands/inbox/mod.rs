@@ -1,14 +1,16 @@
 //! `recon inbox`: what was received, what became of it, and what a person does about it.
 //!
-//! Steps: find the events · show them, or change them and keep why. Bodies hold personal data: only `show --body`
-//! prints one, byte for byte.
+//! Steps: find the events · show them, or change them and keep why. Bodies hold personal data: only `show --body` and
+//! `show --save` give one (`bytes.rs`).
 
-use super::Outcome;
-use crate::cli::{ActArgs, InboxCommand, UsageError};
+mod bytes;
+
+use super::{Outcome, shell_word};
+use crate::cli::{ActArgs, InboxCommand, ShowEventArgs, UsageError};
 use crate::config::Settings;
 use crate::record::{EventKey, InboxStatus, format_instant};
 use crate::store::operating::{self, Act, Action, Filed, Standing};
-use crate::store::{Access, Store};
+use crate::store::{Access, Store, others};
 use anyhow::{Context, Result};
 use chrono_tz::Tz;
 use std::io::Write;
@@ -24,12 +26,7 @@ pub enum InboxArgs {
         limit: u32,
     },
     /// Show one.
-    Show {
-        /// Its id, or `provider/account/mode/id`.
-        event: String,
-        /// Its bytes instead.
-        body: bool,
-    },
+    Show(ShowEventArgs),
     /// Change some.
     Act {
         /// [`Action::Retry`] or [`Action::Discard`].
@@ -47,7 +44,7 @@ impl From<InboxCommand> for InboxArgs {
         match command {
             InboxCommand::List { status, limit } => Self::List { status, limit },
             InboxCommand::Dead { limit } => Self::List { status: Some(InboxStatus::Dead), limit },
-            InboxCommand::Show { event, body } => Self::Show { event, body },
+            InboxCommand::Show(args) => Self::Show(args),
             InboxCommand::Retry(args) => act(Action::Retry, args),
             InboxCommand::Discard(args) => act(Action::Discard, args),
         }
@@ -69,42 +66,62 @@ pub async fn inbox(
         InboxArgs::List { status, limit } => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
             let status = status.map_or("", InboxStatus::as_str);
-            let events = operating::list(&store, status, i64::from(*limit)).await?;
+            let events = operating::list(&store, status, i64::from(*limit) + 1).await?;
             store.close().await;
-            for event in &events {
-                writeln!(out, "{}", line(event, zone))?;
-            }
+            return listed(events.iter().map(|event| line(event, zone)), *limit, out);
         }
-        InboxArgs::Show { event, body } => {
+        InboxArgs::Show(args) => {
             let store = Store::open(&settings.store_url, Access::ReadOnly).await?;
-            let found = find(&store, event).await?;
-            if *body {
-                let bytes = operating::raw(&store, &found.key).await?.body;
-                out.write_all(&bytes.with_context(|| format!("the bytes of {event} are no longer kept"))?)?;
-                return Ok(Outcome::Clean);
+            let found = find(&store, &args.event).await?;
+            if args.body || args.save.is_some() || args.other.is_some() {
+                let bytes = bytes::asked_for(&store, &found, args).await?;
+                store.close().await;
+                return bytes::give(&bytes, args, out);
             }
             show(&store, &found, (zone, now_us), out).await?;
             store.close().await;
         }
         InboxArgs::Act { action, events, reason } => {
-            let store = Store::open(&settings.store_url, Access::ReadWrite).await?;
+            let store = Store::open(&settings.store_url, Access::Existing).await?;
             let meant = find_all(&store, events).await?;
             if *action == Action::Retry {
                 refuse_without_bytes(&meant)?;
             }
-            let keys: Vec<EventKey> = meant.into_iter().map(|filed| filed.key).collect();
+            let keys: Vec<EventKey> = meant.iter().map(|filed| filed.key.clone()).collect();
             let done = change(&store, *action, &keys, reason, now_us).await?;
             store.close().await;
             for key in &done {
                 writeln!(out, "{} {}", action.as_str(), shown(key))?;
             }
-            if done.len() < keys.len() {
-                let left = keys.len() - done.len();
-                writeln!(out, "{left} left as they are: they have come to another end")?;
+            for left in meant.iter().filter(|filed| !done.contains(&filed.key)) {
+                let key = shown(&left.key);
+                writeln!(
+                    out,
+                    "{key} is left: it ended as {}; `recon replay` would apply it once more",
+                    left.status
+                )?;
             }
         }
     }
     writeln!(out, "outcome=clean findings=0")?;
+    Ok(Outcome::Clean)
+}
+
+/// Prints a list of one line more than `limit`, or fewer: the last one is only a sign that there are more.
+pub(super) fn listed(
+    lines: impl ExactSizeIterator<Item = String>,
+    limit: u32,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (there, shown) = (lines.len(), lines.len().min(limit));
+    for line in lines.take(limit) {
+        writeln!(out, "{line}")?;
+    }
+    if there > limit {
+        writeln!(out, "there are more than these {limit}: --limit N lists up to N")?;
+    }
+    writeln!(out, "outcome=clean findings=0 listed={shown}")?;
     Ok(Outcome::Clean)
 }
 
@@ -233,12 +250,12 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
     let due = if event.standing() == Standing::Waits { due(event, at) } else { String::new() };
     let body = operating::raw(store, &event.key).await?.body;
     let body = body.map_or_else(|| "no longer kept".to_owned(), |body| format!("{} bytes", body.len()));
-    let (others, others_in_all) = operating::conflicts(store, &event.key, OTHERS_MAX).await?;
+    let (others, others_in_all) = others::conflicts(store, &event.key, OTHERS_MAX).await?;
     let rows = [
         ("event", shown(&event.key)),
         ("type", event.event_type.clone()),
         ("status", event.status.clone()),
-        ("why", event.last_error.clone()),
+        (if event.standing() == Standing::Waits { "last attempt" } else { "why" }, event.last_error.clone()),
         ("waits for", event.parked_for.clone()),
         ("received", instant(event.received_at_us)),
         ("last delivery", instant(event.last_delivery_at_us)),
@@ -246,19 +263,27 @@ async fn show(store: &Store, event: &Filed, at: (Tz, i64), out: &mut (dyn Write 
         ("attempts", event.attempts.to_string()),
         ("due", due),
         ("ended", completed),
-        ("filed or replayed", event.reason.clone()),
+        ("because", event.reason.clone()),
         ("body", format!("{body}, sha256 {}", event.body_sha256)),
         ("other bodies", if others_in_all == 0 { String::new() } else { others_in_all.to_string() }),
     ];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
         writeln!(out, "{name:<18}{value}")?;
     }
-    for other in others {
+    for other in &others {
         let bytes =
             if other.bytes == 0 { "no longer kept".to_owned() } else { format!("{} bytes", other.bytes) };
         let (hash, first) = (&other.body_sha256, instant(other.received_at_us));
         let name = "other body";
         writeln!(out, "{name:<18}{bytes}, sha256 {hash}, deliveries {}, first {first}", other.deliveries)?;
+    }
+    if let Some(other) = others.iter().find(|other| other.bytes > 0) {
+        let (id, hash) = (shell_word(&shown(&event.key)), other.body_sha256.get(..8).unwrap_or_default());
+        writeln!(
+            out,
+            "{:<18}never applied; they hold personal data: `recon inbox show {id} --other {hash} --save FILE`",
+            ""
+        )?;
     }
     for kept in operating::actions(store, &event.key).await? {
         writeln!(out, "{:<18}{} by {}: {}", kept.action, instant(kept.at_us), kept.actor, kept.reason)?;
