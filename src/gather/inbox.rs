@@ -37,10 +37,15 @@ impl Inbox {
         let Some(source) = Source::open(&settings.inbox, settings, "[inbox] url").await? else {
             return Ok(None);
         };
+        Self::over(source, settings).await.map(Some)
+    }
+
+    /// The same inbox over a source that is open.
+    pub(super) async fn over(source: Source, settings: &Settings) -> Result<Self> {
         let folder = &settings.local.queries;
         let events = source.statement(folder, "inbox.sql", &BINDS, &INBOX, &["event_id"]).await?;
         let body = source.statement(folder, "inbox_body.sql", &BODY_BINDS, &BODY, &[]).await?;
-        Ok(Some(Self { source, events, body }))
+        Ok(Self { source, events, body })
     }
 
     /// Events received in `window`, at a moment of their own; answers how many rows there were.

@@ -1,5 +1,5 @@
 //! The connection that reads a side: one transaction that may only read and sees one moment, and the rows of a
-//! statement as they arrive.
+//! statement as they arrive. Corrections are written on one of its kind that may write.
 //!
 //! The one thing to get right: nothing is left behind on a connection that a pooler may hand to somebody else. What
 //! PostgreSQL is told holds for one transaction, and no statement there has a name.
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Connections of a side.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) enum Pool {
     Sqlite(SqlitePool),
     Postgres {
@@ -31,13 +31,21 @@ pub(super) enum Pool {
     MySql(MySqlPool),
 }
 
-/// Something bound to a statement.
-#[derive(Clone, Debug)]
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+/// Something bound to a statement. It has no `Debug`: it may be a body.
+#[derive(Clone)]
 pub(super) enum Bind {
     Integer(i64),
     Text(String),
+    Bytes(Vec<u8>),
     NoInteger,
     NoText,
+    NoBytes,
 }
 
 /// A statement that gives one row of nulls with the columns of another one, and what is bound to it.
@@ -84,6 +92,49 @@ impl Pool {
             }
             Self::MySql(pool) => Open::MySql(pool.begin_with(MYSQL_READ_ONLY).await?),
         })
+    }
+
+    /// Begins to write. What others commit meanwhile is seen; two writers of one row wait for each other.
+    pub async fn writer(&self, told: &Told) -> Result<Reader> {
+        let transaction = self.begin_writing(told.timeout).await.map_err(|error| told.unopened(&error))?;
+        Ok(Reader { transaction, told: told.clone() })
+    }
+
+    async fn begin_writing(&self, timeout: Duration) -> sqlx::Result<Open> {
+        Ok(match self {
+            Self::Sqlite(pool) => Open::Sqlite(pool.begin_with("begin immediate").await?),
+            Self::Postgres { pool, .. } => {
+                let begin = format!(
+                    "begin isolation level read committed read write; set local statement_timeout = {}",
+                    timeout.as_millis()
+                );
+                Open::Postgres(pool.begin_with(AssertSqlSafe(begin)).await?)
+            }
+            Self::MySql(pool) => Open::MySql(pool.begin_with("start transaction read write").await?),
+        })
+    }
+
+    /// Whether the database takes a statement that writes, without running it.
+    pub async fn check_write(&self, label: &str, sql: &str, binds: &[&str], told: &Told) -> Result<()> {
+        let stopped = |error: sqlx::Error| told.stopped(label, &error);
+        let owned = AssertSqlSafe(sql.to_owned()).into_sql_str();
+        match self.begin(told.timeout).await.map_err(|error| told.unopened(&error))? {
+            Open::Sqlite(mut transaction) => {
+                transaction.prepare(owned).await.map_err(stopped)?;
+            }
+            Open::MySql(mut transaction) => {
+                transaction.prepare(owned).await.map_err(stopped)?;
+            }
+            Open::Postgres(mut transaction) => {
+                // The driver's way of preparing leaves a named statement behind. A plan is made without running anything.
+                let mut arguments = PgArguments::default();
+                add_all(&mut arguments, no_values(binds)).map_err(stopped)?;
+                let explain = AssertSqlSafe(format!("explain {sql}"));
+                let query = sqlx::query_with::<Postgres, _>(explain, arguments).persistent(false);
+                query.fetch_all(&mut *transaction).await.map_err(stopped)?;
+            }
+        }
+        Ok(())
     }
 
     /// The names of the columns that a statement gives, without running it.
@@ -179,10 +230,7 @@ impl Reader {
         let stopped = |error: sqlx::Error| told.stopped(label, &error);
         let stream = match &mut self.transaction {
             Open::Sqlite(transaction) => {
-                let until = Instant::now() + told.timeout;
-                let mut handle = transaction.lock_handle().await.map_err(stopped)?;
-                handle.set_progress_handler(SQLITE_STEPS, move || Instant::now() < until);
-                drop(handle);
+                limit_sqlite(transaction, told.timeout).await.map_err(stopped)?;
                 let mut arguments = SqliteArguments::default();
                 add_all(&mut arguments, binds).map_err(stopped)?;
                 let query = sqlx::query_with::<Sqlite, _>(sql, arguments).persistent(false);
@@ -204,6 +252,51 @@ impl Reader {
         Ok(Rows { stream, label, told })
     }
 
+    /// Runs a statement that writes; how many rows it touched. The inner error is the database's own word.
+    pub async fn execute(&mut self, sql: &str, binds: Vec<Bind>) -> sqlx::Result<u64> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        let running = async {
+            match &mut self.transaction {
+                Open::Sqlite(transaction) => {
+                    limit_sqlite(transaction, self.told.timeout).await?;
+                    let mut arguments = SqliteArguments::default();
+                    add_all(&mut arguments, binds)?;
+                    let query = sqlx::query_with::<Sqlite, _>(sql, arguments).persistent(false);
+                    Ok(query.execute(&mut **transaction).await?.rows_affected())
+                }
+                Open::Postgres(transaction) => {
+                    let mut arguments = PgArguments::default();
+                    add_all(&mut arguments, binds)?;
+                    let query = sqlx::query_with::<Postgres, _>(sql, arguments).persistent(false);
+                    Ok(query.execute(&mut **transaction).await?.rows_affected())
+                }
+                Open::MySql(transaction) => {
+                    let mut arguments = MySqlArguments::default();
+                    add_all(&mut arguments, binds)?;
+                    let query = sqlx::query_with::<MySql, _>(sql, arguments).persistent(false);
+                    Ok(query.execute(&mut **transaction).await?.rows_affected())
+                }
+            }
+        };
+        // The database keeps the limit; this is for one that no longer answers.
+        match tokio::time::timeout(self.told.timeout + PATIENCE, running).await {
+            Ok(done) => done,
+            Err(_) => Err(sqlx::Error::PoolTimedOut),
+        }
+    }
+
+    /// Makes everything that was written lasting.
+    pub async fn commit(self) -> sqlx::Result<()> {
+        match self.transaction {
+            Open::Sqlite(mut transaction) => {
+                transaction.lock_handle().await?.remove_progress_handler();
+                transaction.commit().await
+            }
+            Open::Postgres(transaction) => transaction.commit().await,
+            Open::MySql(transaction) => transaction.commit().await,
+        }
+    }
+
     /// Ends the moment, so that no transaction stays open.
     pub async fn end(self) -> Result<()> {
         let Self { transaction, told } = self;
@@ -223,6 +316,14 @@ impl Reader {
             Trouble::new(format!("{}: the end of reading was not heard: {error}", told.setting), "").into()
         })
     }
+}
+
+/// From now on its statements are interrupted when this time is over.
+async fn limit_sqlite(transaction: &mut Transaction<'static, Sqlite>, timeout: Duration) -> sqlx::Result<()> {
+    let until = Instant::now() + timeout;
+    let mut handle = transaction.lock_handle().await?;
+    handle.set_progress_handler(SQLITE_STEPS, move || Instant::now() < until);
+    Ok(())
 }
 
 /// Rows of one statement.
@@ -249,11 +350,15 @@ where
     String: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
     Option<i64>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
     Option<String>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+    Vec<u8>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
+    Option<Vec<u8>>: for<'q> sqlx::Encode<'q, A::Database> + Type<A::Database>,
 {
     for bind in binds {
         match bind {
             Bind::Integer(number) => arguments.add(number),
             Bind::Text(text) => arguments.add(text),
+            Bind::Bytes(bytes) => arguments.add(bytes),
+            Bind::NoBytes => arguments.add(None::<Vec<u8>>),
             Bind::NoInteger => arguments.add(None::<i64>),
             Bind::NoText => arguments.add(None::<String>),
         }
@@ -262,8 +367,12 @@ where
     Ok(())
 }
 
-/// No value for each bind, of the type that it has.
+/// No value for each bind, of the type that its name says: instants and amounts are whole numbers.
 fn no_values(binds: &[&str]) -> Vec<Bind> {
-    let is_instant = |bind: &str| matches!(bind, "from_us" | "until_us");
-    binds.iter().map(|bind| if is_instant(bind) { Bind::NoInteger } else { Bind::NoText }).collect()
+    let no_value = |bind: &&str| match *bind {
+        name if name.ends_with("_us") || name.ends_with("_minor") => Bind::NoInteger,
+        name if name.ends_with("_bytes") => Bind::NoBytes,
+        _ => Bind::NoText,
+    };
+    binds.iter().map(no_value).collect()
 }

@@ -1,0 +1,8 @@
+//! Corrections in a team's own system: its database by its statements, its handler by deliveries.
+
+mod bad;
+mod handler;
+mod kills;
+mod matrix;
+mod settings;
+mod shop;
