@@ -56,7 +56,14 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Man => print(|out| commands::man::man(out)),
         Command::Apply(args) => {
             let args = commands::apply::ApplyArgs { plan: args.plan };
-            commands::apply::apply(&config::load_to_apply(config)?, &args, recon::clock::now_us()).await
+            let mut settings = config::load_to_apply(config)?;
+            // Only the targets read a side again.
+            let _files = if settings.targets.chosen.is_empty() {
+                None
+            } else {
+                Some(recon::gather::prepare(&mut settings).await?)
+            };
+            commands::apply::apply(&settings, &args, recon::clock::now_us()).await
         }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };

@@ -118,7 +118,12 @@ impl Pool {
     pub async fn check_write(&self, label: &str, sql: &str, binds: &[&str], told: &Told) -> Result<()> {
         let stopped = |error: sqlx::Error| told.stopped(label, &error);
         let owned = AssertSqlSafe(sql.to_owned()).into_sql_str();
-        match self.begin(told.timeout).await.map_err(|error| told.unopened(&error))? {
+        let opened = match self {
+            // MySQL refuses to prepare what a transaction that only reads could not run.
+            Self::MySql(_) => self.begin_writing(told.timeout).await,
+            _ => self.begin(told.timeout).await,
+        };
+        match opened.map_err(|error| told.unopened(&error))? {
             Open::Sqlite(mut transaction) => {
                 transaction.prepare(owned).await.map_err(stopped)?;
             }
