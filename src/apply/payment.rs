@@ -120,6 +120,22 @@ pub fn check_moved(
     Err(format!("effects.sql shows that {told} moved instead of {kind} {minor} {currency} (minor units)"))
 }
 
+/// Whether every row that is new is on the correction's object, or on the payment as a whole.
+///
+/// # Errors
+/// A row that is elsewhere.
+pub fn check_placed(before: &[LocalEffect], after: &[LocalEffect], row: &Correction) -> Result<(), Why> {
+    let is_new = |local: &&LocalEffect| before.iter().all(|old| old.effect_id != local.effect_id);
+    let is_elsewhere =
+        |local: &&LocalEffect| local.object_id != row.object_id && local.object_id != row.root_id;
+    match after.iter().filter(is_new).find(is_elsewhere) {
+        Some(local) => {
+            Err(format!("the row {} is on {} instead of {}", local.effect_id, local.object_id, row.object_id))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The status row that a correction is about: of its object, else of the payment, else any of the payment's.
 #[must_use]
 pub fn status_of<'a>(states: &'a [LocalState], row: &Correction) -> Option<&'a LocalState> {
@@ -212,6 +228,18 @@ mod tests {
         assert!(check(&undone).unwrap_err().contains("undone by 3"));
         let other = [rows[0].clone(), local("2", "ch_1", 400, "")];
         assert!(check(&other).unwrap_err().contains("another amount"));
+    }
+
+    #[test]
+    fn a_new_row_is_on_its_object_or_on_the_payment() {
+        let before = [local("1", "ch_2", 500, "")];
+        let placed = |object: &str| {
+            let after = [before[0].clone(), local("2", object, 500, "")];
+            check_placed(&before, &after, &row(500, &[]))
+        };
+        assert_eq!(placed("ch_1"), Ok(()));
+        assert_eq!(placed("pi_1"), Ok(()));
+        assert!(placed("ch_2").unwrap_err().contains("is on ch_2 instead of ch_1"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! PostgreSQL is told holds for one transaction, and no statement there has a name.
 
 use super::rows::TeamRow;
-use super::trouble::{Told, Trouble};
+use super::trouble::{Told, Trouble, is_in_the_way};
 use anyhow::Result;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
@@ -96,7 +96,11 @@ impl Pool {
 
     /// Begins to write. What others commit meanwhile is seen; two writers of one row wait for each other.
     pub async fn writer(&self, told: &Told) -> Result<Reader> {
-        let transaction = self.begin_writing(told.timeout).await.map_err(|error| told.unopened(&error))?;
+        let transaction = self.begin_writing(told.timeout).await.map_err(|error| match error {
+            // Others have it locked; it is there all the same.
+            locked if is_in_the_way(&locked) => told.stopped(told.setting, &locked),
+            error => told.unopened(&error),
+        })?;
         Ok(Reader { transaction, told: told.clone() })
     }
 

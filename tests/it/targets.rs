@@ -4,5 +4,6 @@ mod bad;
 mod handler;
 mod kills;
 mod matrix;
+mod page;
 mod settings;
 mod shop;

@@ -8,7 +8,7 @@ use super::asking::{AskProvider, Why, withheld};
 use super::carry_out::{History, Outcomes, RowOutcome, Tally, Work, fetch_states, record};
 use super::money::{event_keys, file};
 use super::targets::{booked, named, provider_minor};
-use crate::apply::payment::{check_absent, check_moved, check_reversal, shows};
+use crate::apply::payment::{check_absent, check_moved, check_placed, check_reversal, shows};
 use crate::apply::state::Fetched;
 use crate::config::Settings;
 use crate::correction::Correction;
@@ -143,8 +143,8 @@ async fn events(
     open: &[&Correction],
     provider: &impl AskProvider,
 ) -> Result<BTreeMap<EventKey, ListedEvent>> {
-    let replays = open.iter().filter(|row| row.action == Action::ReplayEvent);
-    let keys: BTreeSet<EventKey> = replays.flat_map(|row| event_keys(row)).collect();
+    let told = open.iter().filter(|row| matches!(row.action, Action::ReplayEvent | Action::SetState));
+    let keys: BTreeSet<EventKey> = told.flat_map(|row| event_keys(row)).collect();
     let is_filed = work.inbox_is_ours || (target.has_inbox() && target.can(Doing::FileEvent));
     if keys.is_empty() || !is_filed {
         return Ok(BTreeMap::new());
@@ -242,6 +242,11 @@ impl Batch<'_> {
         ids: &BTreeSet<String>,
     ) -> Result<End> {
         let mut values = self.values(row);
+        if row.effect.is_none() && !self.target.has_inbox() {
+            let line =
+                format!("{}: [inbox] is another database, so no statement can file the event", named(row));
+            return Ok(End::LetGo((RowOutcome::Refused, Some(line))));
+        }
         if let Some((kind, minor)) = booked(row)? {
             let provider = provider_minor(self.work, self.settings, row, kind).await?;
             if let Err(why) = check_absent(&before.effects, row, kind, provider) {
@@ -254,6 +259,9 @@ impl Batch<'_> {
             }
             let after = writer.payment(&row.scope, ids).await?;
             if let Err(why) = check_moved(&before.effects, &after.effects, (kind, &row.currency), minor) {
+                return Ok(not_as_planned(row, Doing::ApplyEffect, &why));
+            }
+            if let Err(why) = check_placed(&before.effects, &after.effects, row) {
                 return Ok(not_as_planned(row, Doing::ApplyEffect, &why));
             }
             if let Some(end) = self.follow(writer, row, &after, &mut values, ids).await? {

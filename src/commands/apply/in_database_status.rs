@@ -6,7 +6,7 @@
 use super::carry_out::RowOutcome;
 use super::in_database::{Batch, End, moved, not_as_planned, refused};
 use super::targets::named;
-use crate::apply::payment::status_of;
+use crate::apply::payment::{status_of, sums};
 use crate::apply::state::{Fetched, Freshness, Verdict, judge};
 use crate::correction::Correction;
 use crate::findings::Action;
@@ -84,7 +84,7 @@ impl Batch<'_> {
             return Ok(end);
         }
         let after = writer.payment(&row.scope, ids).await?;
-        if after.effects != before.effects {
+        if sums(&after.effects) != sums(&before.effects) {
             return Ok(not_as_planned(row, Doing::SetState, "effects.sql shows that money moved"));
         }
         if row.action == Action::SetState

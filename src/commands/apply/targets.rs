@@ -7,6 +7,7 @@ use super::carry_out::{Tally, Work, carry_out};
 use super::{deliver, in_database};
 use crate::config::{Settings, Side, Target, Unusable};
 use crate::correction::Correction;
+use crate::findings::{Action, Kind};
 use crate::gather::ProviderSide;
 use crate::provider::stripe::Reading;
 use crate::record::{EffectKind, Fact, Window};
@@ -27,7 +28,10 @@ pub(super) fn sorted(
     let mut sorted: BTreeMap<Target, Vec<Correction>> = BTreeMap::new();
     let mut nowhere: BTreeMap<String, u64> = BTreeMap::new();
     for row in corrections {
-        if let Some(target) = row.kind().and_then(|kind| settings.target_of(kind)) {
+        // An event that stands for nothing in the books is filed where events are received.
+        let is_filed_here = is_event_alone(row) && settings.inbox == Side::Store;
+        let target = row.kind().and_then(|kind| settings.target_of(kind));
+        if let Some(target) = if is_filed_here { Some(Target::Ledger) } else { target } {
             sorted.entry(target).or_default().push(row.clone());
         } else {
             let word = row.kind().map_or("?".to_owned(), |kind| kind.to_string());
@@ -47,13 +51,17 @@ pub(super) fn sorted(
     ))
 }
 
+fn is_event_alone(row: &Correction) -> bool {
+    row.action == Action::ReplayEvent && row.effect.is_none()
+}
+
 /// Checks that every kind that `[corrections] auto` names has somewhere to go, so that a run with `--apply` says so
 /// before it begins.
 ///
 /// # Errors
 /// [`Unusable`] where one has not.
 pub fn check_auto(settings: &Settings) -> Result<(), Unusable> {
-    let is_nowhere = |kind: &&crate::findings::Kind| settings.target_of(**kind).is_none();
+    let is_nowhere = |kind: &&Kind| settings.target_of(**kind).is_none();
     match settings.corrections.auto.iter().find(is_nowhere) {
         Some(kind) => Err(Unusable::new(
             format!(
@@ -118,7 +126,6 @@ pub(super) async fn provider_minor(
 
 /// The effect that a row books and its magnitude; `None` where it books none.
 pub(super) fn booked(row: &Correction) -> Result<Option<(EffectKind, i64)>> {
-    use crate::findings::Action;
     match (row.action, row.effect) {
         (Action::ReplayEvent | Action::ApplyEffect, Some(kind)) => Ok(Some((kind, magnitude(row, kind)?))),
         _ => Ok(None),

@@ -27,6 +27,8 @@ pub enum Manner {
     SaysYes,
     Answers(u16),
     Hangs,
+    /// Works once so many ask at the same time.
+    WaitsFor(usize),
 }
 
 /// What it knows of an event.
@@ -135,11 +137,16 @@ async fn take(shared: &Shared, headers: &HeaderMap, body: &Bytes) -> StatusCode 
         Manner::SaysYes => return StatusCode::OK,
         Manner::Answers(status) => return StatusCode::from_u16(status).unwrap(),
         Manner::Hangs => std::future::pending().await,
+        Manner::WaitsFor(count) => {
+            while shared.most_at_once.lock().unwrap().1 < count {
+                tokio::task::yield_now().await;
+            }
+        }
     }
     let known = &shared.events[&id];
     assert_eq!(event["type"], known.kind);
     shared.books.run_sql(&written(shared, &id, known)).await;
-    if manner == Manner::Works { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR }
+    if manner == Manner::WorksAndFails { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK }
 }
 
 /// Everything that an event does, in one transaction; a second time it does nothing.
