@@ -347,7 +347,7 @@ impl Batch<'_> {
     async fn deliver(&self, handler: &Handler, row: &Correction, parcels: &[Parcel]) -> Result<Done> {
         let mut answers = Vec::with_capacity(parcels.len());
         for parcel in parcels {
-            answers.push(handler.post(parcel).await?);
+            answers.push(handler.deliver(parcel).await?);
         }
         let worst = answers.iter().max().cloned().unwrap_or(Answered::Yes(0));
         // Who says no has done nothing that would show later.

@@ -107,7 +107,7 @@ impl Handler {
     ///
     /// # Errors
     /// When no delivery can be made at all.
-    pub async fn post(&self, parcel: &Parcel) -> Result<Answered> {
+    pub async fn deliver(&self, parcel: &Parcel) -> Result<Answered> {
         if self.failures.load(Ordering::Relaxed) >= FAILURES_IN_A_ROW {
             return Ok(Answered::Failed(format!(
                 "not delivered, because {FAILURES_IN_A_ROW} deliveries before it failed"

@@ -91,7 +91,8 @@ async fn killed_while_it_writes_statements(kind: Kind) {
     let (expected, all) = (shop_rows(&calm).await, keys(&calm).await);
     assert!(all.len() > 20, "{}", all.len());
     let mut killed = 0;
-    for point in [1, all.len() / 2] {
+    let points = if kind == Kind::Sqlite { vec![1, all.len() / 2] } else { vec![all.len() / 2] };
+    for point in points {
         let (shop, plan) = planned(kind, To::Sql, None).await;
         let hand = shop.books.hand();
         let count = async || {

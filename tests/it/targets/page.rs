@@ -16,7 +16,7 @@ fn shown() -> BTreeMap<&'static str, &'static str> {
         let (name, rest) = block.split_once('\n')?;
         Some((name, rest.split_once("\n```")?.0))
     });
-    named.filter(|(name, _)| name.ends_with(".sql")).collect()
+    named.filter(|(name, _)| Doing::ALL.iter().any(|doing| doing.file() == *name)).collect()
 }
 
 #[test]
