@@ -99,7 +99,7 @@ pub(super) fn read_targets(
     correctable: &[Kind],
 ) -> Result<TargetSettings, Unusable> {
     let corrections = root.open_section("corrections")?;
-    let sql = read_sql(root, context)?;
+    let sql = read_sql(root, context, local)?;
     let http = read_http(&corrections, context)?;
     let names = Names { local, has_sql: sql.is_some(), has_http: http.is_some() };
     let section = corrections.open_section("target")?;
@@ -165,11 +165,46 @@ impl Names<'_> {
     }
 }
 
-fn read_sql(root: &Section<'_>, context: &Context<'_>) -> Result<Option<SqlTarget>, Unusable> {
+fn read_sql(root: &Section<'_>, context: &Context<'_>, local: &Side) -> Result<Option<SqlTarget>, Unusable> {
     let section = root.section("target", &["url", "queries"])?;
     let url = context.target_url(&section, "url")?;
+    if let (Side::Database(read), Some(written)) = (local, &url)
+        && let (Some(read), Some(written)) = (database(read.reveal()), database(written.reveal()))
+        && read != written
+    {
+        let why = format!("names {}, and [local] url reads {}", written.shown(), read.shown());
+        let hint = "both must name the same database: what is written must be seen by the next run; only host, user and password may differ";
+        return Err(section.bad("url", &why, hint));
+    }
     let queries = beside(context.folder(), section.text("queries")?.unwrap_or("queries/target"));
     Ok(url.map(|url| SqlTarget { url, queries }))
+}
+
+/// A database as far as two URLs must agree on it; a replica has another host.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    scheme: &'static str,
+    name: String,
+}
+
+impl Named {
+    fn shown(&self) -> String {
+        format!("the {} database {}", self.scheme, shown(&self.name))
+    }
+}
+
+/// `None` where the URL is not read, or does not name its database for certain.
+fn database(url: &str) -> Option<Named> {
+    let (scheme, rest) = url.split_once(':')?;
+    let scheme = match scheme {
+        "sqlite" => return Some(Named { scheme: "SQLite", name: rest.to_owned() }),
+        "postgres" => "PostgreSQL",
+        "mysql" => "MySQL",
+        _ => return None,
+    };
+    let path = rest.strip_prefix("//")?.split(['?', '#']).next()?.split_once('/')?.1;
+    let is_certain = !path.is_empty() && !path.contains(['@', '/', '%']);
+    is_certain.then(|| Named { scheme, name: path.to_owned() })
 }
 
 fn read_http(corrections: &Section<'_>, context: &Context<'_>) -> Result<Option<HttpTarget>, Unusable> {

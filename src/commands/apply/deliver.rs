@@ -354,24 +354,29 @@ impl Batch<'_> {
         let within = if matches!(worst, Answered::Yes(_)) { self.verify_within } else { Duration::ZERO };
         let until = Instant::now() + within;
         let [mut wait, longest] = LOOK_AGAIN;
-        loop {
+        let last = loop {
             match self.look(row).await? {
                 Look::There => return Ok((RowOutcome::Applied, None)),
-                Look::Ended(done) => return Ok(done),
-                Look::Missing if Instant::now() >= until => break,
-                Look::Missing => {}
+                seen if Instant::now() >= until => break seen,
+                Look::Ended(_) | Look::Missing => {}
             }
             tokio::time::sleep(wait.min(until.saturating_duration_since(Instant::now()))).await;
             wait = longest.min(wait * 2);
-        }
+        };
+        let seen = match last {
+            // What is there now, and was not before the delivery, is what the handler made of it.
+            Look::Ended((RowOutcome::StateMoved, Some(line))) => {
+                return Ok((RowOutcome::NotVerified, Some(format!("{line}, since it was delivered"))));
+            }
+            Look::Ended(done) => return Ok(done),
+            Look::There | Look::Missing => {
+                format!("{} s later the local state does not show it", within.as_secs())
+            }
+        };
         let (outcome, said) = match worst {
-            Answered::Yes(status) => (
-                RowOutcome::NotVerified,
-                format!(
-                    "the handler answered {status}, and {} s later the local state does not show it",
-                    within.as_secs()
-                ),
-            ),
+            Answered::Yes(status) => {
+                (RowOutcome::NotVerified, format!("the handler answered {status}, and {seen}"))
+            }
             Answered::No(status) => (RowOutcome::Refused, format!("the handler refused it with {status}")),
             Answered::Failed(why) => (RowOutcome::Failed, why),
         };

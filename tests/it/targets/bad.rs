@@ -247,6 +247,24 @@ async fn what_the_handler_answers_proves_nothing() {
     assert_eq!(handler.heard().len(), heard, "delivered what is there");
     let words = shop.stage.rows("select outcome from correction order by sequence").await;
     assert_eq!(words, ["delivering", "not_verified", "failed", "refused", "applied"]);
+    // The story of the payment tells all of it.
+    let settings = recon::config::load_without_keys(Some(&shop.stage.config())).unwrap();
+    let object = &shop.stage.planted[0].expected[0].object_id;
+    let mut story = Vec::new();
+    recon::commands::show::show(&settings, object, shop.stage.world.now_us, &mut story).await.unwrap();
+    let story = String::from_utf8(story).unwrap();
+    for word in ["replay_event delivering by ", "replay_event not_verified by ", "replay_event applied by "] {
+        assert!(story.contains(word), "{word}: {story}");
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_books_another_amount_is_not_believed() {
+    let (shop, plan) = planned(Kind::Sqlite, To::Http, &[Fault::MissedPayment]).await;
+    shop.handler.as_ref().unwrap().behave(Manner::BooksTwice);
+    let (ended, said, _) = shop.apply(&plan).await.unwrap();
+    assert!(ended == Outcome::Findings && said.contains(" not_verified=1 "), "{said}");
+    assert!(said.contains("are booked for it by now, since it was delivered"), "{said}");
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub enum Manner {
     SaysYes,
     Answers(u16),
     Hangs,
+    /// Books twice the amount.
+    BooksTwice,
     /// Works once so many ask at the same time.
     WaitsFor(usize),
 }
@@ -133,7 +135,7 @@ async fn take(shared: &Shared, headers: &HeaderMap, body: &Bytes) -> StatusCode 
     shared.heard.lock().unwrap().push(id.clone());
     let manner = *shared.manner.lock().unwrap();
     match manner {
-        Manner::Works | Manner::WorksAndFails => {}
+        Manner::Works | Manner::WorksAndFails | Manner::BooksTwice => {}
         Manner::SaysYes => return StatusCode::OK,
         Manner::Answers(status) => return StatusCode::from_u16(status).unwrap(),
         Manner::Hangs => std::future::pending().await,
@@ -145,18 +147,20 @@ async fn take(shared: &Shared, headers: &HeaderMap, body: &Bytes) -> StatusCode 
     }
     let known = &shared.events[&id];
     assert_eq!(event["type"], known.kind);
-    shared.books.run_sql(&written(shared, &id, known)).await;
+    let times = if manner == Manner::BooksTwice { 2 } else { 1 };
+    shared.books.run_sql(&written(shared, &id, known, times)).await;
     if manner == Manner::WorksAndFails { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK }
 }
 
 /// Everything that an event does, in one transaction; a second time it does nothing.
-fn written(shared: &Shared, id: &str, known: &Known) -> String {
+fn written(shared: &Shared, id: &str, known: &Known, times: i64) -> String {
     let kind = shared.kind;
     let at = now(kind, shared.now_us);
     let mut sql = kind.pick("begin immediate;", "begin;", "start transaction;").to_owned();
     if let Some((what, object, cents, money)) = &known.change {
         let insert = kind.pick("insert or ignore", "insert", "insert ignore");
         let ignored = kind.pick("", "on conflict do nothing", "");
+        let cents = cents * times;
         let key = format!("stripe//live/{what}:{object}");
         write!(
             sql,

@@ -20,6 +20,8 @@ fn each_kind_has_its_target() {
     assert_eq!(team.target_of(Kind::MissedEvent), Some(Target::Http));
     assert_eq!(team.target_of(Kind::StaleState), Some(Target::Sql));
     assert_eq!(team.target_of(Kind::DuplicateEffect), None, "the books are a team's, and nobody chose");
+    let primary = "[local]\nurl = \"postgres://r@replica/shop\"\n[target]\nurl = \"postgres://w@primary:5433/shop?sslmode=require\"";
+    read(primary).unwrap();
     let mixed = "[corrections.http]\nurl = \"http://127.0.0.1:1/hook\"\nsecret = { env = \"NOT_SET\" }\n\
          [corrections.target]\nmissed_event = \"http\"\n";
     let mixed = read(mixed).unwrap();
@@ -47,6 +49,18 @@ fn a_choice_that_cannot_work_is_refused() {
             "has nothing to read again",
         ),
         ("[target]\nurl = \"store\"".to_owned(), "must name a database"),
+        (
+            "[local]\nurl = \"sqlite:books.db\"\n[target]\nurl = \"sqlite:copy.db\"".to_owned(),
+            "copy.db`, and [local] url reads the SQLite database",
+        ),
+        (
+            "[local]\nurl = \"postgres://r@replica/shop\"\n[target]\nurl = \"postgres://w@primary/staging\"".to_owned(),
+            "names the PostgreSQL database `staging`, and [local] url reads the PostgreSQL database `shop`",
+        ),
+        (
+            "[local]\nurl = \"postgres://r@replica/shop\"\n[target]\nurl = \"mysql://w@primary/shop\"".to_owned(),
+            "names the MySQL database",
+        ),
         ("[target]\nurl = \"postgres://u:hunter2@db/books\"".to_owned(), "password"),
         ("[corrections.http]\nurl = \"http://shop.example/hook\"\nsecret = { env = \"A\" }".to_owned(), "url"),
         ("[corrections.http]\nurl = \"https://shop.example/hook\"".to_owned(), "secret is missing"),
