@@ -334,7 +334,10 @@ impl Batch<'_> {
                     return Ok(Some(End::LetGo((RowOutcome::NotFetched, Some(line)))));
                 };
                 values.text("event_type", &event.event_type);
-                values.text("body", &String::from_utf8_lossy(&event.body));
+                // As it came or not at all: what is no text can be bound as bytes only.
+                if let Ok(text) = std::str::from_utf8(&event.body) {
+                    values.text("body", text);
+                }
                 values.bytes("body_bytes", &event.body);
             }
             match writer.run(doing, values).await? {
