@@ -6,6 +6,7 @@
 //! may be marked as processed although its effect is missing; then the effect is booked.
 
 pub mod message;
+pub mod payment;
 pub mod state;
 
 use crate::record::{EffectKey, EffectKind, EventKey};

@@ -31,8 +31,9 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
     let config = cli.config.as_deref();
     let Some(command) = cli.command else {
         let asks_nobody = cli.run.offline;
-        let mut settings =
-            if asks_nobody { config::load_without_keys(config)? } else { config::load(config)? };
+        let needs =
+            config::Needs { api_keys: !asks_nobody, target: cli.run.apply, ..config::Needs::default() };
+        let mut settings = config::load_for(config, needs)?;
         return start_run(&cli.run, &mut settings).await;
     };
     if cli.run != RunArgs::default() {
@@ -57,7 +58,14 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         Command::Man => commands::man::man(&mut Output).map(|()| Outcome::Clean),
         Command::Apply(args) => {
             let args = commands::apply::ApplyArgs { plan: args.plan };
-            commands::apply::apply(&config::load(config)?, &args, recon::clock::now_us()).await
+            let mut settings = config::load_to_apply(config)?;
+            // Only the targets read a side again.
+            let _files = if settings.targets.chosen.is_empty() {
+                None
+            } else {
+                Some(recon::gather::prepare(&mut settings).await?)
+            };
+            commands::apply::apply(&settings, &args, recon::clock::now_us()).await
         }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
@@ -65,7 +73,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             commands::status::status(&settings, &args, recon::clock::now_us()).await
         }
         Command::Serve(args) => {
-            let needs = config::Needs { api_keys: args.work, webhook_secrets: true };
+            let needs = config::Needs { api_keys: args.work, webhook_secrets: true, ..Default::default() };
             let settings = config::load_for(config, needs)?;
             let mut out = Output;
             if args.work {
@@ -89,7 +97,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             commands::outbox::outbox(&settings, &args, recon::clock::now_us(), &mut Output).await
         }
         Command::Replay(args) => {
-            let needs = config::Needs { api_keys: false, webhook_secrets: args.to.is_some() };
+            let needs = config::Needs { webhook_secrets: args.to.is_some(), ..Default::default() };
             let settings = config::load_for(config, needs)?;
             let args = commands::replay::ReplayArgs::from(args);
             commands::replay::replay(&settings, &args, recon::clock::now_us(), &mut Output).await
@@ -128,6 +136,9 @@ fn advise_on_keys(settings: &Settings) {
 /// Checks everything that can be checked without asking anybody, then runs.
 async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Outcome> {
     advise_on_keys(settings);
+    if args.apply {
+        commands::apply::check_auto(settings)?;
+    }
     let (canceller, flag) = recon::provider::Cancel::new();
     let request = RunRequest::new(args, settings, recon::clock::now_us(), flag)?;
     let settle_delay = settings.settle_delay(&request.providers);

@@ -75,6 +75,44 @@ impl Context<'_> {
         self.signing_secret(section, key, value.get_ref()).map(Some)
     }
 
+    /// The database that corrections are written to; empty where the command applies nothing, so that whoever only
+    /// reports need not hold the right to write.
+    pub fn target_url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let Some(value) = section.raw(key).map(toml::Spanned::get_ref) else { return Ok(None) };
+        if value.is_table() && !self.needs.target {
+            secret_source(section, key, value)?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        match self.side(section, key)? {
+            Side::Database(url) if url.reveal() != super::file_tables::URL => Ok(Some(url)),
+            _ => Err(section.bad(
+                key,
+                "must name a database",
+                "write it as sqlite:books.db, postgres://user@host/database or mysql://user@host/database",
+            )),
+        }
+    }
+
+    /// The handler that events are delivered to again; empty where the command applies nothing.
+    pub fn handler_url(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        if let Some(value) = section.raw(key).filter(|value| !self.needs.target && value.get_ref().is_table())
+        {
+            secret_source(section, key, value.get_ref())?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        self.called_url(section, key, true)
+    }
+
+    /// What deliveries to that handler are signed with; empty where the command applies nothing.
+    pub fn handler_secret(&self, section: &Section<'_>, key: &str) -> Result<Option<Secret>, Unusable> {
+        let Some(value) = section.raw(key) else { return Ok(None) };
+        if !self.needs.target {
+            secret_source(section, key, value.get_ref())?;
+            return Ok(Some(Secret::new(String::new())));
+        }
+        self.signing_secret(section, key, value.get_ref()).map(Some)
+    }
+
     /// Relative paths are beside the configuration file.
     pub fn folder(&self) -> &Path {
         &self.folder

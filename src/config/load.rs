@@ -7,6 +7,7 @@ use super::file_tables::{self, FileTables};
 use super::night::read_night;
 use super::provider::read_providers;
 use super::receive::{read_notify, read_outbox, read_receive, read_work};
+use super::target::read_targets;
 use super::unusable::{Unusable, suggestion};
 use super::values::{beside, parse_duration, parse_size, shown};
 use super::{
@@ -35,13 +36,14 @@ const CORRECTABLE: [Kind; 6] = [
 const LOOKUPS_MAX: i64 = 1_000_000;
 /// Databases count milliseconds in 32 bits.
 const STATEMENT_TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
-const ROOT: [&str; 14] = [
+const ROOT: [&str; 15] = [
     "store",
     "report",
     "provider",
     "inbox",
     "local",
     "corrections",
+    "target",
     "owners",
     "compare",
     "limits",
@@ -60,7 +62,15 @@ pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// # Errors
 /// When the file is missing, unreadable, or does not hold usable settings.
 pub fn load(path: Option<&Path>) -> Result<Settings, Unusable> {
-    load_for(path, Needs { api_keys: true, webhook_secrets: false })
+    load_for(path, Needs { api_keys: true, ..Needs::default() })
+}
+
+/// As [`load`], for what carries corrections out: with what the targets are reached by.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_to_apply(path: Option<&Path>) -> Result<Settings, Unusable> {
+    load_for(path, Needs { api_keys: true, target: true, ..Needs::default() })
 }
 
 /// As [`load`], for what asks no provider: keys are not read, so that whoever only looks at stored runs need
@@ -99,7 +109,7 @@ pub fn load_for(path: Option<&Path>, needs: Needs) -> Result<Settings, Unusable>
 /// # Errors
 /// When the text does not hold usable settings.
 pub fn parse(text: &str, path: &Path, environment: Environment<'_>) -> Result<Settings, Unusable> {
-    parse_with(text, path, environment, Needs { api_keys: true, webhook_secrets: false })
+    parse_with(text, path, environment, Needs { api_keys: true, ..Needs::default() })
 }
 
 /// Which secrets are read; of the others only the form is checked.
@@ -109,6 +119,8 @@ pub struct Needs {
     pub api_keys: bool,
     /// Secrets that sign deliveries.
     pub webhook_secrets: bool,
+    /// What corrections are carried out with: the target's URL, the handler's secret.
+    pub target: bool,
 }
 
 fn parse_with(
@@ -141,6 +153,7 @@ fn parse_with(
     let notify = read_notify(&root, &context)?;
     Ok(Settings {
         night: read_night(&root, &context, &notify)?,
+        targets: read_targets(&root, &context, &local.side, &CORRECTABLE)?,
         store_url,
         report,
         providers,
@@ -227,7 +240,7 @@ fn read_local(root: &Section<'_>, context: &Context<'_>) -> Result<LocalSettings
 }
 
 fn read_corrections(root: &Section<'_>) -> Result<CorrectionSettings, Unusable> {
-    let section = root.section("corrections", &["auto", "count_max", "minor_max"])?;
+    let section = root.section("corrections", &["auto", "count_max", "minor_max", "target", "http"])?;
     let words = CORRECTABLE.map(Kind::as_str);
     let mut auto = BTreeSet::new();
     for word in section.texts("auto")?.unwrap_or_default() {

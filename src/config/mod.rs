@@ -6,13 +6,15 @@ mod load;
 mod night;
 mod provider;
 mod receive;
+mod target;
 mod unusable;
 mod values;
 mod file_tables;
 
 pub use file_tables::{FileTable, FileTables};
-pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
+pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_to_apply, load_without_keys, parse};
 pub use night::{MailSettings, MailTls, NightSettings};
+pub use target::{HttpTarget, SqlTarget, Target, TargetSettings};
 pub use unusable::{Unusable, nearest, suggestion};
 pub use values::{check_called_url, parse_base_url, parse_duration, parse_size, shown};
 
@@ -110,6 +112,8 @@ pub struct Settings {
     pub file_tables: FileTables,
     /// Who is told of a run.
     pub night: NightSettings,
+    /// Where corrections go.
+    pub targets: TargetSettings,
 }
 
 impl Settings {

@@ -55,6 +55,13 @@ pub const ALLOWED_AUTO: &str = "auto";
 pub const ALLOWED_REVIEW: &str = "review";
 
 impl Correction {
+    /// The kind of the finding that it answers, which its reason begins with.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        let word = self.reason.split(':').next().unwrap_or_default();
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
     /// The id that these fields have in the plan of `run_id`: the first 16 bytes of SHA-256 over
     /// every field with its length, in hex.
     #[must_use]

@@ -1,5 +1,5 @@
 //! Opening a side's database. Whatever its owner's defaults are, a statement must mean the same: a session has this
-//! program's character set, time zone and modes, and may only read.
+//! program's character set, time zone and modes, and may only read, but for the one that carries corrections out.
 
 use super::reader::{Pool, warm_up};
 use super::trouble::Told;
@@ -18,8 +18,17 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// How long opening a connection may take.
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 
+/// What a database is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Reading, at one moment.
+    Read,
+    /// Carrying corrections out: what others commit is seen at once.
+    Write,
+}
+
 /// Opens a file. `path` is as the setting names it.
-pub(super) async fn open_sqlite(path: &str, told: &Told) -> Result<Pool> {
+pub(super) async fn open_sqlite(path: &str, told: &Told, purpose: Purpose) -> Result<Pool> {
     if !Path::new(path).is_file() {
         return Err(Unusable::new(
             format!("{} names {path}, and there is no such file", told.setting),
@@ -27,7 +36,10 @@ pub(super) async fn open_sqlite(path: &str, told: &Told) -> Result<Pool> {
         )
         .into());
     }
-    let options = SqliteConnectOptions::new().filename(path).read_only(true).busy_timeout(LOCK_WAIT);
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(purpose == Purpose::Read)
+        .busy_timeout(LOCK_WAIT);
     let pool = SqlitePoolOptions::new().max_connections(CONNECTIONS_MAX).connect_with(options).await;
     let pool = pool.map_err(|error| told.unopened(&error))?;
     Ok(Pool::Sqlite { pool, path: path.to_owned() })
@@ -56,7 +68,7 @@ pub(super) async fn open_postgres(url: &str, told: &Told) -> Result<Pool> {
 }
 
 /// Opens a MySQL or MariaDB.
-pub(super) async fn open_mysql(url: &str, told: &Told) -> Result<Pool> {
+pub(super) async fn open_mysql(url: &str, told: &Told, purpose: Purpose) -> Result<Pool> {
     let options: MySqlConnectOptions = url.parse().map_err(|error| told.unopened(&error))?;
     let options = options
         .charset("utf8mb4")
@@ -65,7 +77,7 @@ pub(super) async fn open_mysql(url: &str, told: &Told) -> Result<Pool> {
         .no_engine_substitution(false)
         .statement_cache_capacity(0);
     let mut first = in_time(options.connect(), told).await?;
-    let session = session(&mut first, told.timeout).await.map_err(|error| told.unopened(&error))?;
+    let session = session(&mut first, told.timeout, purpose).await.map_err(|error| told.unopened(&error))?;
     first.execute(AssertSqlSafe(session.clone())).await.map_err(|error| told.unopened(&error))?;
     first.close().await.map_err(|error| told.unopened(&error))?;
     let pool = MySqlPoolOptions::new()
@@ -87,16 +99,24 @@ const SQL_MODE: &str = "PIPES_AS_CONCAT,ONLY_FULL_GROUP_BY,NO_UNSIGNED_SUBTRACTI
 
 /// What is set in each session. `div_precision_increment` is how many digits a division adds: with six of them,
 /// `:from_us / 1000000` keeps its microseconds.
-async fn session(connection: &mut MySqlConnection, timeout: Duration) -> sqlx::Result<String> {
+async fn session(
+    connection: &mut MySqlConnection,
+    timeout: Duration,
+    purpose: Purpose,
+) -> sqlx::Result<String> {
+    let isolation = match purpose {
+        Purpose::Read => "REPEATABLE-READ",
+        Purpose::Write => "READ-COMMITTED",
+    };
     let version: String = sqlx::query("select version() as version")
         .persistent(false)
         .fetch_one(connection)
         .await?
         .try_get_unchecked("version")?;
     let own = if version.to_ascii_lowercase().contains("mariadb") {
-        format!("max_statement_time = {}, tx_isolation = 'REPEATABLE-READ'", timeout.as_secs())
+        format!("max_statement_time = {}, tx_isolation = '{isolation}'", timeout.as_secs())
     } else {
-        format!("max_execution_time = {}, transaction_isolation = 'REPEATABLE-READ'", timeout.as_millis())
+        format!("max_execution_time = {}, transaction_isolation = '{isolation}'", timeout.as_millis())
     };
     Ok(format!("set session sql_mode = '{SQL_MODE}', div_precision_increment = 6, {own}"))
 }

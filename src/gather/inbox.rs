@@ -37,10 +37,15 @@ impl Inbox {
         let Some(source) = Source::open(&settings.inbox, settings, "[inbox] url").await? else {
             return Ok(None);
         };
+        Self::over(source, settings).await.map(Some)
+    }
+
+    /// The same inbox over a source that is open.
+    pub(super) async fn over(source: Source, settings: &Settings) -> Result<Self> {
         let folder = &settings.local.queries;
         let events = source.statement(folder, "inbox.sql", &BINDS, &INBOX, &["event_id"]).await?;
         let body = source.statement(folder, "inbox_body.sql", &BODY_BINDS, &BODY, &[]).await?;
-        Ok(Some(Self { source, events, body }))
+        Ok(Self { source, events, body })
     }
 
     pub(super) async fn events(
@@ -94,7 +99,7 @@ impl Inbox {
         };
         let binds = statement.binds.iter().map(text).map(Bind::Text).collect();
         let mut reader = self.source.reader().await?;
-        let mut rows = reader.rows(&statement.file, statement.sql().to_owned(), binds)?;
+        let mut rows = reader.rows(&statement.file, statement.sql().to_owned(), binds).await?;
         let mut found: Option<Option<Vec<u8>>> = None;
         let mut number = 0;
         while let Some(row) = rows.next().await? {
@@ -134,7 +139,7 @@ impl Inbox {
     ) -> Result<u64> {
         let (statement, columns) = &self.events;
         let ids = only.map_or(&[][..], |(_, ids)| ids);
-        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids))?;
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unknown = BTreeSet::new();
         let mut number = 0;
         while let Some(row) = rows.next().await? {

@@ -76,14 +76,25 @@ impl LocalBooks {
         dialect: Dialect,
         window: Window,
     ) -> Result<Option<Self>> {
-        let local = &settings.local;
-        let Some(source) = Source::open(&local.side, settings, "[local] url").await? else {
+        let Some(source) = Source::open(&settings.local.side, settings, "[local] url").await? else {
             return Ok(None);
         };
+        Self::over(source, settings, store, dialect, window).await.map(Some)
+    }
+
+    /// The same books over a source that is open.
+    pub(super) async fn over(
+        source: Source,
+        settings: &Settings,
+        store: &Store,
+        dialect: Dialect,
+        window: Window,
+    ) -> Result<Self> {
+        let local = &settings.local;
         let queries = &local.queries;
         let effects = source.statement(queries, "effects.sql", &BINDS, &EFFECTS, &[OBJECT, EVENT]).await?;
         let states = source.statement(queries, "states.sql", &BINDS, &STATES, &[OBJECT]).await?;
-        Ok(Some(Self {
+        Ok(Self {
             source,
             store: store.clone(),
             effects,
@@ -91,7 +102,7 @@ impl LocalBooks {
             status_map: local.status_map.clone(),
             dialect,
             window,
-        }))
+        })
     }
 
     pub(super) async fn effects(
@@ -197,7 +208,7 @@ impl LocalBooks {
     ) -> Result<u64> {
         let (statement, columns) = self.of(relation);
         let ids = only.map_or(&[][..], |(_, ids)| ids);
-        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids))?;
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unmapped = BTreeSet::new();
         let mut batch = Vec::with_capacity(BATCH_ROWS);
         let mut number = 0;

@@ -1,7 +1,7 @@
 //! Where a side is read: a read-only database, the team's statement files, and rows in batches.
 
 use super::columns::{Columns, Contract};
-use super::connect::{open_mysql, open_postgres, open_sqlite};
+use super::connect::{Purpose, open_mysql, open_postgres, open_sqlite};
 use super::reader::{Bind, Pool, Reader};
 use super::statement::{Statement, Syntax};
 use super::trouble::Told;
@@ -52,12 +52,23 @@ impl Source {
             Side::Store => &*settings.store_url,
             Side::Database(url) => url.reveal(),
         };
+        let source = Self::open_url(url, settings, setting, Purpose::Read).await?;
+        Ok(Some(Self { is_store: *side == Side::Store, ..source }))
+    }
+
+    /// Opens a database that is no store.
+    pub async fn open_url(
+        url: &str,
+        settings: &Settings,
+        setting: &'static str,
+        purpose: Purpose,
+    ) -> Result<Self> {
         let timeout = settings.limits.statement_timeout;
         let told = Told { setting, place: shown_url(url), timeout };
         let pool = match (Database::of_url(url), url.starts_with("mysql:")) {
-            (Some(Database::Sqlite), _) => open_sqlite(&told.place, &told).await?,
+            (Some(Database::Sqlite), _) => open_sqlite(&told.place, &told, purpose).await?,
             (Some(Database::Postgres), _) => open_postgres(url, &told).await?,
-            (None, true) => open_mysql(url, &told).await?,
+            (None, true) => open_mysql(url, &told, purpose).await?,
             (None, false) => {
                 return Err(Unusable::new(
                     format!("{setting} is no sqlite:, postgres:, mysql: or mariadb: URL"),
@@ -67,7 +78,7 @@ impl Source {
             }
         };
         let url = Secret::new(url.to_owned());
-        Ok(Some(Self { pool, url, told, is_store: *side == Side::Store }))
+        Ok(Self { pool, url, told, is_store: false })
     }
 
     /// Whether both are read in one database.
@@ -114,7 +125,8 @@ impl Source {
         Ok((statement, columns))
     }
 
-    const fn syntax(&self) -> Syntax {
+    /// How its statements are written.
+    pub const fn syntax(&self) -> Syntax {
         match self.pool {
             Pool::MySql(_) => Syntax::MySql,
             Pool::Sqlite { .. } | Pool::Postgres { .. } => Syntax::Numbered,
@@ -124,6 +136,30 @@ impl Source {
     /// Reads at one moment, which begins now.
     pub async fn reader(&self) -> Result<Reader> {
         self.pool.reader(&self.told).await
+    }
+
+    /// Begins to write: one transaction, which ends without a trace unless it is committed.
+    pub async fn writer(&self) -> Result<Reader> {
+        self.pool.writer(&self.told).await
+    }
+
+    /// Checks that the database takes a statement that writes, without running it.
+    pub async fn check_write(&self, label: &str, sql: &str, binds: &[&str]) -> Result<()> {
+        self.pool.check_write(label, sql, binds, &self.told).await
+    }
+
+    /// Which of the three it is, by the name of its files.
+    pub const fn name(&self) -> &'static str {
+        match self.pool {
+            Pool::Sqlite { .. } => "sqlite",
+            Pool::Postgres { .. } => "postgres",
+            Pool::MySql(_) => "mysql",
+        }
+    }
+
+    /// How errors name it.
+    pub const fn told(&self) -> &Told {
+        &self.told
     }
 
     /// All time, as far as dates of this database go.

@@ -7,6 +7,7 @@ use super::reader::Bind;
 use super::rows::{Cell, NOT_UTF8, UNREADABLE};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Statement};
+use sqlx::{Row, TypeInfo, ValueRef as _};
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,6 +49,27 @@ pub(super) struct SqliteRow {
 }
 
 impl SqliteRow {
+    /// A row that came another way.
+    pub fn of(row: &sqlx::sqlite::SqliteRow) -> Self {
+        let mut batch = Batch { columns: row.len(), ..Batch::default() };
+        for place in 0..row.len() {
+            let kind = row.try_get_raw(place).map(|value| match value.is_null() {
+                true => Cow::Borrowed("NULL"),
+                false => Cow::Owned(value.type_info().name().to_owned()),
+            });
+            let number = || row.try_get_unchecked(place).map(ValueRef::Integer);
+            let bytes: Vec<u8> = row.try_get_unchecked(place).unwrap_or_default();
+            batch.add(match kind.as_deref() {
+                Ok("INTEGER") => number().unwrap_or(ValueRef::Null),
+                Ok("REAL") => ValueRef::Real(0.0),
+                Ok("TEXT") => ValueRef::Text(&bytes),
+                Ok("NULL") | Err(_) => ValueRef::Null,
+                Ok(_) => ValueRef::Blob(&bytes),
+            });
+        }
+        Self { batch: Arc::new(batch), row: 0 }
+    }
+
     fn held(&self, place: usize) -> Option<Held> {
         if place >= self.batch.columns {
             return None;
@@ -233,7 +255,10 @@ fn bind(statement: &mut Statement<'_>, binds: &[Bind]) -> rusqlite::Result<()> {
         match bind {
             Bind::Integer(number) => statement.raw_bind_parameter(place, number)?,
             Bind::Text(text) => statement.raw_bind_parameter(place, text)?,
-            Bind::NoInteger | Bind::NoText => statement.raw_bind_parameter(place, rusqlite::types::Null)?,
+            Bind::Bytes(bytes) => statement.raw_bind_parameter(place, bytes)?,
+            Bind::NoInteger | Bind::NoText | Bind::NoBytes => {
+                statement.raw_bind_parameter(place, rusqlite::types::Null)?
+            }
         }
     }
     Ok(())

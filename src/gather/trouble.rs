@@ -136,6 +136,42 @@ fn said(error: &sqlx::Error) -> String {
     }
 }
 
+/// Whether others were in the way, so that the same again may work: a lock that was waited for too long, a deadlock,
+/// a conflict of two transactions.
+pub(super) fn is_in_the_way(error: &sqlx::Error) -> bool {
+    let sqlx::Error::Database(refusal) = error else { return false };
+    if let Some(refusal) = refusal.try_downcast_ref::<MySqlDatabaseError>() {
+        return matches!(refusal.number(), 1205 | 1213);
+    }
+    refusal.code().is_some_and(|code| {
+        let sqlite = code.parse::<u32>().map(|code| code & 0xff);
+        matches!(&*code, "40001" | "40P01" | "55P03") || (code.len() < 5 && matches!(sqlite, Ok(5 | 6)))
+    })
+}
+
+/// What a database says against this one statement with these values, such as a constraint; its code where its words
+/// may repeat a value (`is_quiet`). `None`: it is about something else than the values.
+pub(super) fn said_against(error: &sqlx::Error, is_quiet: bool) -> Option<String> {
+    let sqlx::Error::Database(refusal) = error else { return None };
+    if kind(&**refusal) != Refusal::Standing || is_about_access(&**refusal) || is_about_rights(&**refusal) {
+        return None;
+    }
+    let code = refusal.code().unwrap_or_default();
+    Some(if is_quiet { format!("error {code} of the database") } else { one_line(refusal.message()) })
+}
+
+/// A grant that is missing, or a database that nobody may write.
+fn is_about_rights(refusal: &dyn DatabaseError) -> bool {
+    if let Some(refusal) = refusal.try_downcast_ref::<MySqlDatabaseError>() {
+        return matches!(refusal.number(), 1142 | 1143 | 1227 | 1290 | 1792);
+    }
+    refusal.code().is_some_and(|code| matches!(&*code, "42501" | "25006" | "8"))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Refusal {
     /// It took longer than it may.

@@ -9,6 +9,7 @@ use crate::record::{SECOND_US, Scope};
 use crate::store::{PageRecord, Store};
 use anyhow::{Context, Result};
 use serde::Deserialize;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::task::JoinSet;
 
@@ -25,6 +26,8 @@ const ROUNDS_MAX: usize = 3;
 pub struct ById {
     /// Held in the store now.
     pub found: BTreeSet<String>,
+    /// SHA-256 of what was answered for each of them that was asked for by id.
+    pub prints: BTreeMap<String, [u8; 32]>,
     /// Asked for, on this account, and not known to the provider (or deleted there).
     pub unknown: BTreeSet<String>,
     /// Not answered, with a short cause: `locked`, `budget`, `no_permission`, `interrupted`, `rate_limited`, `unaskable_id`,
@@ -259,7 +262,15 @@ impl Round<'_> {
         records.dedup_by(|a, b| a.record_id == b.record_id);
         let ids: BTreeSet<String> = records.iter().map(|record| record.record_id.clone()).collect();
         let written = match self.question {
-            Question::Object => store.write_unmoved(scope, stream.name, records, marks).await?,
+            Question::Object => {
+                let prints: BTreeMap<String, [u8; 32]> = records
+                    .iter()
+                    .map(|record| (record.record_id.clone(), Sha256::digest(&record.body).into()))
+                    .collect();
+                let written = store.write_unmoved(scope, stream.name, records, marks).await?;
+                self.result.prints.extend(prints.into_iter().filter(|(id, _)| written.contains(id)));
+                written
+            }
             Question::Of(_) => {
                 store.write_records(scope, stream.name, &records).await?;
                 ids.clone()
@@ -287,9 +298,8 @@ async fn ask(
     id: String,
     question: Question,
 ) -> (String, Result<Answer, FetchError>) {
-    let asked_at_us = client.timing().now_us();
     let found = match question {
-        Question::Object => object(&client, &stream, &scope, &id, asked_at_us).await,
+        Question::Object => object(&client, &stream, &scope, &id).await,
         Question::Of(filter) => of_object(&client, &stream, &scope, filter, &id).await,
     };
     let answer = match (found, question) {
@@ -310,16 +320,10 @@ async fn ask(
     (id, answer)
 }
 
-async fn object(
-    client: &Client,
-    stream: &Stream,
-    scope: &Scope,
-    id: &str,
-    asked_at_us: i64,
-) -> Result<Answer, FetchError> {
+async fn object(client: &Client, stream: &Stream, scope: &Scope, id: &str) -> Result<Answer, FetchError> {
     let path = object_path(stream, id);
     let endpoint = format!("{}_by_id", stream.name);
-    let body = client.get_object(&endpoint, &path, &scope.account).await?;
+    let (body, asked_at_us) = client.get_object(&endpoint, &path, &scope.account).await?;
     if is_deleted(&body) {
         return Ok(Answer::Unknown);
     }
@@ -344,8 +348,7 @@ async fn of_object(
     let mut seen: BTreeSet<String> = BTreeSet::new();
     loop {
         let path = of_object_path(stream, filter, id, found.last().map(|record| record.record_id.as_str()));
-        let asked_at_us = client.timing().now_us();
-        let body = client.get(stream.name, &path, &scope.account).await?;
+        let (body, asked_at_us) = client.get_at(stream.name, &path, &scope.account).await?;
         let shape =
             |problem| FetchError::Shape { what: format!("list {}: GET {path}", stream.name), problem };
         let (records, has_more) = read_page(&body).map_err(shape)?;

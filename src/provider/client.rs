@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// Longest pause that is believed by who does not wait for it.
+const PAUSE_MAX: Duration = Duration::from_hours(1);
 /// A page has at most 100 records; none of Stripe's comes near 300 KiB.
 const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -35,6 +37,8 @@ const LATENCY_US_ASSUMED: u64 = 300_000;
 pub struct Client {
     inner: Arc<Inner>,
     answer_timeout: Duration,
+    /// Longest pause that is waited for; `None`: any.
+    patience: Option<Duration>,
 }
 
 struct Inner {
@@ -101,13 +105,15 @@ impl Client {
             is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
         };
-        Ok(Self { inner: Arc::new(inner), answer_timeout: REQUEST_TIMEOUT })
+        Ok(Self { inner: Arc::new(inner), answer_timeout: REQUEST_TIMEOUT, patience: None })
     }
 
-    /// The same client, that waits no longer than this for one answer.
+    /// The same client, that waits no longer than this for one answer, nor for the end of a pause that the provider
+    /// asks for.
     #[must_use]
     pub const fn answered_within(mut self, timeout: Duration) -> Self {
         self.answer_timeout = timeout;
+        self.patience = Some(timeout);
         self
     }
 
@@ -122,18 +128,35 @@ impl Client {
         path_and_query: &str,
         account: &str,
     ) -> Result<Vec<u8>, FetchError> {
+        Ok(self.get_at(endpoint, path_and_query, account).await?.0)
+    }
+
+    /// As [`Self::get`], with when the request was sent that was answered, Unix µs.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn get_at(
+        &self,
+        endpoint: &str,
+        path_and_query: &str,
+        account: &str,
+    ) -> Result<(Vec<u8>, i64), FetchError> {
         let request = Request { endpoint, path_and_query, account };
         let limiter = self.limiter(account);
         let (mut failures, mut refusals) = (0, 0);
         loop {
             self.check_budget(&request, Duration::ZERO)?;
+            if self.is_too_long(limiter.paused(endpoint)) {
+                return Err(FetchError::RateLimited { what: request.what(), attempts: refusals });
+            }
             let asked = self.inner.timing.elapsed();
             let permit = limiter.ready(endpoint).await;
             self.note_waited(self.inner.timing.elapsed().saturating_sub(asked));
             self.check_budget(&request, Duration::ZERO)?;
+            let asked_at_us = self.inner.timing.now_us();
             let answer = self.send(&request).await;
             let (why, retry_after) = match judge(answer, &request.what()) {
-                Verdict::Done(body) => return Ok(body),
+                Verdict::Done(body) => return Ok((body, asked_at_us)),
                 Verdict::Stop(error) => return Err(error),
                 Verdict::Retry { why, retry_after } => (why, retry_after),
                 Verdict::SlowDown { exceeded, retry_after } => {
@@ -143,7 +166,12 @@ impl Client {
                     if refusals >= attempts_max {
                         return Err(FetchError::RateLimited { what: request.what(), attempts: refusals });
                     }
-                    let wait = self.wait(&request, retry_after.as_deref(), refusals)?;
+                    let mut wait = self.wait(&request, retry_after.as_deref(), refusals)?;
+                    if self.is_too_long(wait) {
+                        wait = wait.min(PAUSE_MAX);
+                        limiter.refused(endpoint, permit, exceeded.unwrap_or(Exceeded::Endpoint), wait);
+                        return Err(FetchError::RateLimited { what: request.what(), attempts: refusals });
+                    }
                     limiter.refused(endpoint, permit, exceeded.unwrap_or(Exceeded::Endpoint), wait);
                     if exceeded.is_none() {
                         self.note_waited(wait);
@@ -164,6 +192,10 @@ impl Client {
         }
     }
 
+    fn is_too_long(&self, wait: Duration) -> bool {
+        self.patience.is_some_and(|patience| wait > patience)
+    }
+
     /// Who waits before a terminal should know for what; once, because every request may be in the same trouble.
     fn tell_trouble(&self, failures: u32) {
         let inner = &self.inner;
@@ -176,7 +208,7 @@ impl Client {
         }
     }
 
-    /// Like [`Self::get`] for a single object: at most one request for it at a time.
+    /// Like [`Self::get_at`] for a single object: at most one request for it at a time.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -185,7 +217,7 @@ impl Client {
         endpoint: &str,
         path_and_query: &str,
         account: &str,
-    ) -> Result<Vec<u8>, FetchError> {
+    ) -> Result<(Vec<u8>, i64), FetchError> {
         let path = path_and_query.split('?').next().unwrap_or_default();
         let key = format!("{account} {path}");
         let object = {
@@ -193,7 +225,7 @@ impl Client {
             Arc::clone(asked.entry(key.clone()).or_default())
         };
         let turn = object.lock().await;
-        let result = self.get(endpoint, path_and_query, account).await;
+        let result = self.get_at(endpoint, path_and_query, account).await;
         drop(turn);
         let mut asked = self.inner.objects_asked.lock().unwrap_or_else(PoisonError::into_inner);
         if Arc::strong_count(&object) <= 2 {

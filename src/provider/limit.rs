@@ -79,6 +79,13 @@ impl Limiter {
         Permit { account_epoch: self.account.pace().epoch, endpoint_epoch: gate.pace().epoch }
     }
 
+    /// How long nothing is sent to `endpoint` because of refusals.
+    #[must_use]
+    pub fn paused(&self, endpoint: &str) -> Duration {
+        let until = self.account.pace().paused_until.max(self.endpoint(endpoint).pace().paused_until);
+        until.saturating_sub(self.timing.elapsed())
+    }
+
     /// Records a refusal of the request that `permit` was given for: nothing more is sent for `pause`, and
     /// after it at half the rate, which then recovers slowly.
     pub fn refused(&self, endpoint: &str, permit: Permit, exceeded: Exceeded, pause: Duration) {

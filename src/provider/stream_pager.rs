@@ -32,8 +32,8 @@ const REQUESTS_MAX: u64 = 100;
 const REQUESTS_MIN: u64 = 4;
 /// A queue of this much time stands ready besides what is under way, so that a write delays nobody.
 const READY: Duration = Duration::from_millis(500);
-/// The answer to one request of one chain.
-type Fetched = (usize, i64, Result<(Vec<Record>, bool), FetchError>);
+/// The answer to one request of one chain, and when it was asked for (Unix µs).
+type Fetched = (usize, Result<(Vec<Record>, bool, i64), FetchError>);
 
 /// One stream of one account.
 pub(super) struct StreamPager {
@@ -171,9 +171,9 @@ impl StreamPager {
                 () = cancel.cancelled() => { self.unread = "interrupted"; return Ok(()); }
                 () = stopped.cancelled() => { self.unread = "interrupted"; return Ok(()); }
                 Some(done) = self.fetches.join_next() => {
-                    let (index, asked_at_us, answer) = done.context("a request's task ended early")?;
+                    let (index, answer) = done.context("a request's task ended early")?;
                     self.in_flight[index] = false;
-                    self.take(index, asked_at_us, answer)?;
+                    self.take(index, answer)?;
                 }
             }
             let left = self.chains.iter().map(Chain::seconds_left).sum();
@@ -213,25 +213,20 @@ impl StreamPager {
         let (client, stream) = (self.client.clone(), self.stream);
         let account = Arc::clone(&self.key.scope.account);
         let path = list_path(&stream, ask);
-        let asked_at_us = self.now_us();
         self.fetches.spawn(async move {
-            let answer = client.get(stream.name, &path, &account).await.and_then(|body| {
-                read_page(&body).map_err(|problem| FetchError::Shape {
+            let answer = client.get_at(stream.name, &path, &account).await.and_then(|(body, asked_at_us)| {
+                let (records, has_more) = read_page(&body).map_err(|problem| FetchError::Shape {
                     what: format!("fetch {}: GET {path}", stream.name),
                     problem,
-                })
+                })?;
+                Ok((records, has_more, asked_at_us))
             });
-            (index, asked_at_us, answer)
+            (index, answer)
         });
     }
 
-    fn take(
-        &mut self,
-        index: usize,
-        asked_at_us: i64,
-        answer: Result<(Vec<Record>, bool), FetchError>,
-    ) -> Result<()> {
-        let (records, has_more) = match answer {
+    fn take(&mut self, index: usize, answer: Result<(Vec<Record>, bool, i64), FetchError>) -> Result<()> {
+        let (records, has_more, asked_at_us) = match answer {
             Ok(page) => page,
             Err(FetchError::CursorLost { .. }) => {
                 self.chains[index].on_cursor_lost();

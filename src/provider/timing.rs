@@ -1,7 +1,7 @@
 //! How provider code tells time and waits. Injected, so that every wait can be stated exactly.
 //!
-//! The one thing to get right: the pace of requests runs on `elapsed`, which never goes back; only the
-//! date form of `Retry-After` is read against the wall clock.
+//! The one thing to get right: the pace of requests runs on `elapsed`, which never goes back; what is compared with
+//! stored instants is the wall clock as it stands, which may be set at any time.
 
 use std::fmt;
 use std::future::Future;
@@ -11,30 +11,30 @@ use std::time::Duration;
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A monotonic clock with a wall-clock start, and a way to wait. Cheap to clone.
+/// A monotonic clock, a wall clock, and a way to wait. Cheap to clone.
 #[derive(Clone)]
 pub struct Timing {
-    started_us: i64,
+    now_us: Arc<dyn Fn() -> i64 + Send + Sync>,
     elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
     sleep: Arc<dyn Fn(Duration) -> Sleep + Send + Sync>,
 }
 
 impl fmt::Debug for Timing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timing").field("started_us", &self.started_us).finish_non_exhaustive()
+        f.debug_struct("Timing").finish_non_exhaustive()
     }
 }
 
 impl Timing {
-    /// The real clock, starting now.
+    /// The real clocks.
     #[must_use]
     pub fn real() -> Self {
         let start = tokio::time::Instant::now();
-        Self::new(
-            crate::clock::now_us(),
-            move || start.elapsed(),
-            |wait| Box::pin(tokio::time::sleep(wait)) as Sleep,
-        )
+        Self {
+            now_us: Arc::new(crate::clock::now_us),
+            elapsed: Arc::new(move || start.elapsed()),
+            sleep: Arc::new(|wait| Box::pin(tokio::time::sleep(wait)) as Sleep),
+        }
     }
 
     /// A clock that stood at `started_us` (Unix µs) when `elapsed` was zero. `sleep` must not return
@@ -44,7 +44,11 @@ impl Timing {
         elapsed: impl Fn() -> Duration + Send + Sync + 'static,
         sleep: impl Fn(Duration) -> Sleep + Send + Sync + 'static,
     ) -> Self {
-        Self { started_us, elapsed: Arc::new(elapsed), sleep: Arc::new(sleep) }
+        let elapsed = Arc::new(elapsed);
+        let since_start = Arc::clone(&elapsed);
+        let now_us =
+            move || started_us.saturating_add(i64::try_from(since_start().as_micros()).unwrap_or(i64::MAX));
+        Self { now_us: Arc::new(now_us), elapsed, sleep: Arc::new(sleep) }
     }
 
     /// Time since the clock was made. Never goes back.
@@ -56,8 +60,7 @@ impl Timing {
     /// Now, Unix µs.
     #[must_use]
     pub fn now_us(&self) -> i64 {
-        let elapsed = i64::try_from(self.elapsed().as_micros()).unwrap_or(i64::MAX);
-        self.started_us.saturating_add(elapsed)
+        (self.now_us)()
     }
 
     /// Waits.

@@ -34,7 +34,7 @@ pub fn endpoints(configured: &[EndpointSettings]) -> Result<BTreeMap<String, End
             );
             continue;
         }
-        let scheme = scheme(one)?;
+        let scheme = scheme_of(one)?;
         refuse_unverifiable(one, &scheme)?;
         check_secrets(&scheme, &one.secrets).map_err(|why| {
             Unusable::new(
@@ -91,7 +91,11 @@ fn refuse_unverifiable(one: &EndpointSettings, scheme: &Scheme) -> Result<(), Un
     }
 }
 
-fn scheme(one: &EndpointSettings) -> Result<Scheme, Unusable> {
+/// How an endpoint's deliveries are signed.
+///
+/// # Errors
+/// When what describes it cannot be used.
+pub fn scheme_of(one: &EndpointSettings) -> Result<Scheme, Unusable> {
     let is_described = matches!(one.kind, EndpointKind::PayPal | EndpointKind::Hmac);
     if !is_described && !one.signature.is_empty() {
         return Err(Unusable::new(

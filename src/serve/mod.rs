@@ -19,7 +19,7 @@ mod writer;
 
 pub use certificate::Certificates;
 pub use connections::serve_connections;
-pub use endpoint::{Endpoint, endpoints};
+pub use endpoint::{Endpoint, endpoints, scheme_of};
 pub use gauges::Gauges;
 pub use intake::{Intake, Unavailable, Writing};
 pub use metrics::{Histogram, Metrics};

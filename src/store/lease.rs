@@ -8,7 +8,7 @@
 
 use super::{Database, Store};
 use anyhow::{Context, Result};
-use sqlx::Row;
+use sqlx::{AnyConnection, Row};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -92,6 +92,20 @@ impl Drop for Lease {
     }
 }
 
+const CLOCK: &str = "read the database server's clock";
+
+/// The database server's clock, or the machine's for a file, Unix µs.
+pub(super) async fn database_now_us(connection: &mut AnyConnection) -> Result<i64> {
+    const SQL: &str = include_str!("../../queries/postgres/lease_now.sql");
+    match Database::of(connection) {
+        Database::Sqlite => Ok(crate::clock::machine_now_us()),
+        Database::Postgres => {
+            let row = sqlx::query(SQL).persistent(false).fetch_one(connection).await.context(CLOCK)?;
+            Ok(row.try_get("now_us")?)
+        }
+    }
+}
+
 /// What the time is for a lease.
 enum Clock {
     /// The database server's, or the machine's for a file.
@@ -102,17 +116,15 @@ enum Clock {
 
 impl Clock {
     async fn now_us(&self, store: &Store) -> Result<i64> {
-        const SQL: &str = include_str!("../../queries/postgres/lease_now.sql");
         match (self, store.database()) {
             (Self::Given(now_us), _) => Ok(now_us()),
             (Self::OfTheStore, Database::Sqlite) => Ok(crate::clock::machine_now_us()),
             (Self::OfTheStore, Database::Postgres) => {
-                const CONTEXT: &str = "read the database server's clock";
                 // In a transaction: a pooler keeps one connection for it.
-                let mut tx = store.begin().await.context(CONTEXT)?;
-                let row = sqlx::query(SQL).persistent(false).fetch_one(&mut *tx).await.context(CONTEXT)?;
-                tx.commit().await.context(CONTEXT)?;
-                Ok(row.try_get("now_us")?)
+                let mut tx = store.begin().await.context(CLOCK)?;
+                let now_us = database_now_us(&mut tx).await?;
+                tx.commit().await.context(CLOCK)?;
+                Ok(now_us)
             }
         }
     }

@@ -9,7 +9,7 @@ use super::ledger::Scopes;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An event that a worker has claimed.
 #[derive(Clone, PartialEq, Eq)]
@@ -87,13 +87,13 @@ pub async fn claim(
     Ok(claimed)
 }
 
-/// Of these events, those that have not ended yet.
+/// Of these events, those that have not ended yet, with the attempts that are counted.
 ///
 /// # Errors
 /// When the store cannot be read.
-pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<BTreeSet<EventKey>> {
+pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<BTreeMap<EventKey, i64>> {
     const SQL: &str = include_str!("../../queries/store/inbox_open.sql");
-    let mut open = BTreeSet::new();
+    let mut open = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(keys) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
@@ -102,7 +102,8 @@ pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<
         }
         let rows = query.fetch_all(&mut *connection).await.context("look at claimed events")?;
         for row in &rows {
-            open.insert(EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? });
+            let key = EventKey { scope: scopes.of(row)?, event_id: row.try_get("event_id")? };
+            open.insert(key, row.try_get("attempts")?);
         }
     }
     Ok(open)
@@ -196,13 +197,15 @@ pub async fn wait(
     Ok(())
 }
 
-/// Makes the events due that are said to be due after `latest_us`; returns how many.
+/// Makes the events due that are said to be due so much later than now by the database's own clock, µs; returns how
+/// many.
 ///
 /// # Errors
 /// When the store cannot be written.
-pub async fn bring_back(connection: &mut AnyConnection, now_us: i64, latest_us: i64) -> Result<u64> {
-    let query =
-        sqlx::query(include_str!("../../queries/store/inbox_too_far.sql")).bind(now_us).bind(latest_us);
+pub async fn bring_back(connection: &mut AnyConnection, longest_us: i64) -> Result<u64> {
+    let now_us = super::lease::database_now_us(connection).await?;
+    let latest_us = now_us.saturating_add(longest_us);
+    let query = sqlx::query(include_str!("../../queries/store/inbox_too_far.sql")).bind(latest_us);
     let rows = query.fetch_all(&mut *connection).await.context("look for events that wait too long")?;
     Ok(rows.len() as u64)
 }

@@ -87,7 +87,9 @@ pub async fn book(booking: Booking<'_>, items: &[&Item]) -> Result<Vec<Option<En
     let mut ends: Vec<Option<End>> = vec![None; items.len()];
     let mut deeds: Vec<(usize, &Deed)> = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        if !open.contains(&item.claimed.key) {
+        let Some(attempts) = open.get(&item.claimed.key) else { continue };
+        // A person had it tried again meanwhile: how this attempt failed says nothing of that.
+        if *attempts < item.claimed.attempts && !matches!(item.plan, Plan::Do(_)) {
             continue;
         }
         match &item.plan {
@@ -147,7 +149,9 @@ fn overtaken(booking: Booking<'_>, claimed: &Claimed) -> End {
 /// Whether it was tried for as long as it may wait. However old it was when it was first tried, or tried again for a
 /// person: time in which nobody worked is not its own.
 fn is_over(booking: Booking<'_>, claimed: &Claimed) -> bool {
-    booking.now_us.saturating_sub(claimed.tried_since_us) > booking.park_max_us
+    // A clock that was far behind at the first attempt was not before the receipt.
+    let since_us = claimed.tried_since_us.max(claimed.received_at_us);
+    booking.now_us.saturating_sub(since_us) > booking.park_max_us
 }
 
 /// Puts aside what gives money back that was never booked, unless this very batch books it.
@@ -316,10 +320,12 @@ fn conclude(
     }
     let has_booked = answers.iter().any(|answer| *answer != Answer::AlreadyApplied);
     let stood = stood.get(&index);
-    if has_booked {
-        return End::of(InboxStatus::Applied, "");
-    }
     match stood.map(|stood| (stood.verdict, stood.moved)) {
+        // Its money is booked, and is found booked when its status is judged again.
+        Some((Verdict::Refused, true)) if has_booked => {
+            return waits(booking, claimed, "its status changed while it was asked for");
+        }
+        _ if has_booked => return End::of(InboxStatus::Applied, ""),
         Some((Verdict::ManualOverride, _)) => return End::of(InboxStatus::Superseded, "manual_override"),
         Some((Verdict::Refused, true)) => {
             return waits(booking, claimed, "its status changed while it was asked for");

@@ -4,7 +4,6 @@ use super::fetch::{Fetched, Said};
 use super::grounds::Grounds;
 use super::read::{Subject, place};
 use crate::apply::{Aliases, Effect, Request};
-use crate::provider::FetchError;
 use crate::provider::stripe::{Reading, stream_of_id};
 use crate::record::{EffectKey, EffectKind, EventKey, NoteKind, ProviderEffect, Scope, Status};
 
@@ -138,8 +137,7 @@ fn silence(subject: &Subject, fetched: &Fetched) -> Option<Plan> {
     let charges = fetched.charges.get(root).into_iter().flatten();
     for id in fetched.needed_by(named(subject).chain(charges)) {
         match (fetched.failed.get(id), fetched.unanswered.get(id)) {
-            // What cannot be read now cannot be read later.
-            (Some(error @ FetchError::Shape { .. }), _) => return Some(Plan::Bury(short(error))),
+            // Also of an answer that is no such object: something between may have given it.
             (Some(error), _) => return Some(Plan::Wait(short(error))),
             (None, Some(cause)) => {
                 return Some(Plan::Wait(format!("{id} was not answered for: {cause}")));
@@ -242,7 +240,7 @@ fn movement(common: Common<'_>, subject: &Subject) -> Option<EffectKind> {
 /// succeeded, and the provider neither says so nor that it is over; or one that is over and the provider does not
 /// say so. Neither ever turns back, so that a later answer will agree.
 fn contradicted(common: Common<'_>, subject: &Subject, root_id: &str, fetched: &Fetched) -> Option<Plan> {
-    let kind = movement(common, subject)?;
+    let Some(kind) = movement(common, subject) else { return lagging(common, subject, root_id, fetched) };
     let id = &subject.object_id;
     let is_it = |effect: &ProviderEffect| effect.kind == kind && effect.object_id == *id;
     let stands = fetched.effects.get(root_id).is_some_and(|effects| effects.iter().any(is_it));
@@ -253,6 +251,32 @@ fn contradicted(common: Common<'_>, subject: &Subject, root_id: &str, fetched: &
         () => return None,
     };
     let lags = || Plan::Wait(format!("{id} {says}, and the provider does not say so yet"));
+    Some(unclear(subject, root_id, fetched).unwrap_or_else(lags))
+}
+
+/// The same for money that the event's own object proves and that never goes away by itself: a credit unless the
+/// payment failed, a dispute's movements, and refunds of which a charge says that there are more than are listed.
+fn lagging(common: Common<'_>, subject: &Subject, root_id: &str, fetched: &Fetched) -> Option<Plan> {
+    let kind = subject.kind.filter(|kind| common.reading.effects.contains(kind))?;
+    let said = fetched.states.get(root_id);
+    let stands = |own: &ProviderEffect| {
+        let effects = fetched.effects.get(root_id).map(Vec::as_slice).unwrap_or_default();
+        effects.iter().any(|effect| effect.kind == own.kind && effect.object_id == own.object_id)
+    };
+    let is_proven = |own: &&ProviderEffect| own.kind == kind && !fetched.over.contains(&own.object_id);
+    let has_failed = said.is_some_and(|said| matches!(said.status, Status::Failed | Status::Canceled));
+    let missing = subject.own.effects.iter().filter(is_proven).find(|own| !stands(own));
+    let more = || {
+        let listed = fetched.refunds_minor.get(root_id).copied().unwrap_or_default();
+        kind == EffectKind::Refund
+            && said.and_then(|said| said.refunded_minor).is_some_and(|minor| minor > listed)
+    };
+    let why = match missing {
+        Some(own) if !has_failed => format!("{} of {} is announced", own.kind, own.object_id),
+        None if more() => format!("more is refunded of {} than its refunds come to", subject.object_id),
+        _ => return None,
+    };
+    let lags = || Plan::Wait(format!("{why}, and the provider does not say so yet"));
     Some(unclear(subject, root_id, fetched).unwrap_or_else(lags))
 }
 

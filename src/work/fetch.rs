@@ -55,6 +55,10 @@ pub struct Fetched {
     pub over: BTreeSet<String>,
     /// The records that say so, by payment.
     pub grounds: BTreeMap<String, Grounds>,
+    /// Fingerprints of what was answered, by id.
+    pub answers: Grounds,
+    /// What the refunds of each payment come to that are not over, minor units, pending ones included.
+    pub refunds_minor: BTreeMap<String, i64>,
     /// When asking began, Unix µs.
     pub began_us: i64,
 }
@@ -186,6 +190,7 @@ async fn ask(
     let Asking { store, client, reading, cancel } = asking;
     let answer = fetch_each_by_id(store, client, &reading.scope, stream, ids, cancel).await?;
     fetched.unknown.extend(answer.unknown);
+    fetched.answers.extend(answer.prints);
     fetched.unanswered.extend(answer.unanswered);
     fetched.failed.extend(answer.failed);
     Ok(answer.found)
@@ -257,7 +262,16 @@ async fn conclude(
         records.into_iter().partition(|record| seen.contains(&record.record_id));
     for record in &answered {
         let root = fetched.root_of(&record.record_id).to_owned();
-        fetched.grounds.entry(root).or_default().insert(record.record_id.clone(), fingerprint(record));
+        let print = fingerprint(record);
+        // A list that was asked for under a clock that is ahead may have put an older answer over this one.
+        if fetched.answers.get(&record.record_id) != Some(&print) {
+            fetched.unanswered.insert(record.record_id.clone(), "changed_meanwhile");
+        }
+        if let Some(minor) = stripe::refunded_minor(&record.stream, &record.body) {
+            let sum = fetched.refunds_minor.entry(root.clone()).or_default();
+            *sum = sum.saturating_add(minor);
+        }
+        fetched.grounds.entry(root).or_default().insert(record.record_id.clone(), print);
         let is_movement = matches!(record.stream.as_str(), "refunds" | "payouts");
         if is_movement && stripe::is_over(&record.stream, &record.body) {
             fetched.over.insert(record.record_id.clone());

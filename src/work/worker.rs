@@ -191,14 +191,15 @@ impl<'a> Worker<'a> {
         if self.looked.swap(minute, Ordering::Relaxed) == minute {
             return Ok(false);
         }
-        let now_us = self.timing.now_us();
         let longest = (self.settings.work.retry_delay * WAIT_MAX_FACTOR).max(PARKED_LOOK) * 2;
-        let latest_us = now_us.saturating_add(i64::try_from(longest.as_micros()).unwrap_or(i64::MAX));
+        let longest_us = i64::try_from(longest.as_micros()).unwrap_or(i64::MAX);
         let mut tx = self.store.begin_write().await?;
-        let count = work::bring_back(&mut tx, now_us, latest_us).await?;
+        let count = work::bring_back(&mut tx, longest_us).await?;
         tx.commit().await.context("commit what was brought back")?;
         if count > 0 {
-            tracing::warn!("{count} events were put off under a clock that was ahead, and are due now");
+            tracing::warn!(
+                "{count} events were put off for longer than any wait, under a clock that was ahead: due now"
+            );
         }
         Ok(count > 0)
     }

@@ -63,20 +63,56 @@ impl Books {
         }
     }
 
+    /// Its owner's way in, which outlives nothing of it.
+    pub fn hand(&self) -> Hand {
+        match self {
+            Self::File(path) => Hand::File(path.clone()),
+            Self::Cluster(place) => Hand::Cluster(place.url()),
+            Self::Server(server, database) => Hand::Server(Arc::clone(server), database.clone()),
+        }
+    }
+
     /// Statements of its owner.
+    pub async fn run_sql(&self, sql: &str) {
+        self.hand().run_sql(sql).await;
+    }
+}
+
+/// The owner of such a database.
+#[derive(Clone)]
+pub enum Hand {
+    File(PathBuf),
+    Cluster(String),
+    Server(Arc<Server>, String),
+}
+
+impl Hand {
+    /// Where its owner reads and writes it.
+    pub fn url(&self) -> String {
+        match self {
+            Self::File(path) => format!("sqlite:{}", path.display()),
+            Self::Cluster(url) => url.clone(),
+            Self::Server(server, database) => server.owner_url(database),
+        }
+    }
+
+    async fn file(path: &Path) -> sqlx::SqlitePool {
+        let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        sqlx::SqlitePool::connect_with(options).await.unwrap()
+    }
+
+    /// Statements.
     pub async fn run_sql(&self, sql: &str) {
         let text = sql;
         let sql = sqlx::raw_sql(sqlx::AssertSqlSafe(text.to_owned()));
         match self {
             Self::File(path) => {
-                let options =
-                    sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true);
-                let pool = sqlx::SqlitePool::connect_with(options).await.unwrap();
+                let pool = Self::file(path).await;
                 sql.execute(&pool).await.unwrap();
                 pool.close().await;
             }
-            Self::Cluster(place) => {
-                let pool = sqlx::PgPool::connect(&place.url()).await.unwrap();
+            Self::Cluster(url) => {
+                let pool = sqlx::PgPool::connect(url).await.unwrap();
                 sql.execute(&pool).await.unwrap();
                 pool.close().await;
             }
@@ -84,6 +120,46 @@ impl Books {
                 server.run_sql(database, text);
             }
         }
+    }
+
+    /// The rows of a statement with one column of text.
+    pub async fn texts(&self, sql: &str) -> Vec<String> {
+        use sqlx::Row;
+        let text = sqlx::AssertSqlSafe(sql.to_owned());
+        match self {
+            Self::File(path) => {
+                let pool = Self::file(path).await;
+                let rows = sqlx::query(text).fetch_all(&pool).await.unwrap();
+                pool.close().await;
+                rows.iter().map(|row| row.get(0)).collect()
+            }
+            Self::Cluster(url) => {
+                let pool = sqlx::PgPool::connect(url).await.unwrap();
+                let rows = sqlx::query(text).fetch_all(&pool).await.unwrap();
+                pool.close().await;
+                rows.iter().map(|row| row.get(0)).collect()
+            }
+            Self::Server(server, database) => {
+                let text = server.run_sql(database, sql);
+                text.lines().map(str::to_owned).collect()
+            }
+        }
+    }
+
+    /// Every row of a table with all its values, in an order of its own.
+    pub async fn dump(&self, table: &str) -> String {
+        let mut rows = match self {
+            Self::File(_) => {
+                let columns =
+                    format!("select 'quote(' || name || ')' from pragma_table_info('{table}') order by cid");
+                let columns = self.texts(&columns).await.join(" || '|' || ");
+                self.texts(&format!("select {columns} from {table}")).await
+            }
+            Self::Cluster(_) => self.texts(&format!("select t::text from {table} t")).await,
+            Self::Server(..) => self.texts(&format!("select * from {table}")).await,
+        };
+        rows.sort();
+        format!("{table}:\n{}\n", rows.join("\n"))
     }
 }
 

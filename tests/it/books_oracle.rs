@@ -21,7 +21,7 @@ on_each!(found_is_planted_in_books_of_another_shape);
 const SEEDS: u64 = 3;
 
 /// An instant of the shop: a number in SQLite, a date elsewhere.
-fn instant(kind: Kind, us: i64) -> String {
+pub fn instant(kind: Kind, us: i64) -> String {
     match kind {
         Kind::Sqlite => us.to_string(),
         Kind::Postgres => format!("timestamptz 'epoch' + {us} * interval '1 microsecond'"),
@@ -49,8 +49,16 @@ fn tables(kind: Kind) -> String {
     )
 }
 
+/// What of the shop stands in a database of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moved {
+    All,
+    /// The books are recon's own ledger.
+    InboxOnly,
+}
+
 /// Moves what the shop got and booked out of the store.
-async fn move_out(stage: &Stage, kind: Kind, books: &Books) {
+async fn move_out(stage: &Stage, kind: Kind, books: &Books, what: Moved) {
     let store = stage.store().await;
     let all = |sql: &'static str| sqlx::query(sql).fetch_all(store.pool());
     let live = |row: &sqlx::any::AnyRow| i32::from(row.get::<String, _>("mode") == "live");
@@ -113,7 +121,11 @@ async fn move_out(stage: &Stage, kind: Kind, books: &Books) {
     );
     assert!(events.len() > 20 && entries.len() > 5 && states.len() > 5);
     books.run_sql(&sql).await;
-    for table in ["inbox_event", "ledger_entry", "object_state"] {
+    let tables: &[&str] = match what {
+        Moved::All => &["inbox_event", "ledger_entry", "object_state"],
+        Moved::InboxOnly => &["inbox_event"],
+    };
+    for table in tables {
         let sql = format!("delete from {table}");
         sqlx::query(sqlx::AssertSqlSafe(sql)).execute(store.pool()).await.unwrap();
     }
@@ -184,12 +196,23 @@ pub async fn staged(
     own: Option<Books>,
 ) -> (Stage, Books) {
     let mix = Mix::random(seed, u32::try_from(seed % 12).unwrap() + 1);
-    let stage = Stage::on(recon::store::Database::Sqlite, seed, events, &mix, faults).await;
+    staged_with(kind, (seed, events, &mix, faults), own, Moved::All).await
+}
+
+/// The same with faults of one's choice.
+pub async fn staged_with(
+    kind: Kind,
+    (seed, events, mix, faults): (u64, usize, &Mix, Faults),
+    own: Option<Books>,
+    what: Moved,
+) -> (Stage, Books) {
+    let stage = Stage::on(recon::store::Database::Sqlite, seed, events, mix, faults).await;
     let books = own.unwrap_or_else(|| Books::new(kind, stage.folder.path()));
-    move_out(&stage, kind, &books).await;
+    move_out(&stage, kind, &books, what).await;
     write_queries(kind, &stage.folder.path().join("queries"));
     std::fs::write(stage.folder.path().join("books.url"), books.url()).unwrap();
-    let sides = "[inbox]\nurl = { file = \"books.url\" }\n[local]\nurl = { file = \"books.url\" }\nqueries = \"queries\"\n";
+    let local = if what == Moved::All { "url = { file = \"books.url\" }\n" } else { "" };
+    let sides = format!("[inbox]\nurl = {{ file = \"books.url\" }}\n[local]\n{local}queries = \"queries\"\n");
     let text = std::fs::read_to_string(stage.config()).unwrap();
     std::fs::write(stage.config(), format!("{text}{sides}")).unwrap();
     (stage, books)

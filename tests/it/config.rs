@@ -288,7 +288,7 @@ fn signing_secrets(files: &[&[u8]]) -> Result<Vec<String>, Unusable> {
         list.join(", ")
     );
     std::fs::write(&path, text).unwrap();
-    let needs = recon::config::Needs { api_keys: false, webhook_secrets: true };
+    let needs = recon::config::Needs { webhook_secrets: true, ..Default::default() };
     let settings = recon::config::load_for(Some(&path), needs)?;
     Ok(settings.endpoints[0].secrets.iter().map(|secret| secret.reveal().to_owned()).collect())
 }

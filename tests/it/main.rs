@@ -46,6 +46,7 @@ mod rules;
 mod sample;
 mod serve;
 mod stage;
+mod targets;
 mod tidy;
 mod whole;
 mod windows;

@@ -113,6 +113,11 @@ impl Server {
         format!("mysql://reader:{PASSWORD}@localhost/{database}?socket={}", self.socket().display())
     }
 
+    /// The address under which its owner writes it.
+    pub fn owner_url(&self, database: &str) -> String {
+        format!("mysql://recon@localhost/{database}?socket={}", self.socket().display())
+    }
+
     /// The same over the loopback.
     pub fn tcp_url(&self, database: &str) -> String {
         format!("mariadb://reader:{PASSWORD}@127.0.0.1:{}/{database}", self.port)

@@ -8,11 +8,11 @@ use crate::correction::Correction;
 use crate::findings::Action;
 use crate::gather::{ExpectedEffect, ProviderSide, Standing, fetch_standings, fetch_state};
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client};
+use crate::provider::{Cancel, Client, fetch_by_id};
 use crate::record::{EffectKind, Scope, Window, decimal_from_minor};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::OnceCell;
 
 /// Whoever speaks for the provider just now.
@@ -32,6 +32,30 @@ pub trait AskProvider {
         scope: &Scope,
         expected: &[ExpectedEffect],
     ) -> impl Future<Output = Result<Vec<Standing>>>;
+
+    /// Reads events by id into the store, so that their bytes can be delivered or filed. What the provider does not
+    /// give stays absent.
+    ///
+    /// # Errors
+    /// When the provider cannot be talked to.
+    fn fetch_events(&self, _scope: &Scope, _ids: &BTreeSet<String>) -> impl Future<Output = Result<()>> {
+        std::future::ready(Ok(()))
+    }
+}
+
+/// Reads events by id into the store.
+///
+/// # Errors
+/// When the provider cannot be talked to, or the store fails.
+pub async fn fetch_events_with(
+    store: &Store,
+    client: &Client,
+    scope: &Scope,
+    ids: &BTreeSet<String>,
+    cancel: &Cancel,
+) -> Result<()> {
+    let Some(stream) = stripe::stream_named("events") else { return Ok(()) };
+    fetch_by_id(store, client, scope, stream, ids, cancel).await.map(drop)
 }
 
 /// The providers of the configuration, opened when the first row needs them.
@@ -77,6 +101,11 @@ impl AskProvider for Configured<'_> {
         };
         let side = ProviderSide { store, reading: &reading };
         fetch_standings(side, client, expected, &Cancel::never()).await
+    }
+
+    async fn fetch_events(&self, scope: &Scope, ids: &BTreeSet<String>) -> Result<()> {
+        let Some((store, client, _)) = self.reach(scope).await? else { return Ok(()) };
+        fetch_events_with(store, client, scope, ids, &Cancel::never()).await
     }
 }
 

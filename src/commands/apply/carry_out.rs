@@ -44,11 +44,17 @@ pub enum RowOutcome {
     NotFetched,
     /// The effect is booked with another amount or currency, or was booked and taken back.
     Conflicts,
+    /// The team's database or handler would not take it; nothing of it is kept.
+    Refused,
+    /// The handler said yes, and the local state does not show it.
+    NotVerified,
+    /// The handler could not be reached, or failed.
+    Failed,
 }
 
 impl RowOutcome {
     /// Every outcome, in report order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::Applied,
         Self::Adopted,
         Self::AlreadyApplied,
@@ -56,7 +62,16 @@ impl RowOutcome {
         Self::ManualOverride,
         Self::NotFetched,
         Self::Conflicts,
+        Self::Refused,
+        Self::NotVerified,
+        Self::Failed,
     ];
+
+    /// Whether the correction stands in the books now.
+    #[must_use]
+    pub const fn is_carried_out(self) -> bool {
+        matches!(self, Self::Applied | Self::Adopted | Self::AlreadyApplied)
+    }
 
     /// The word in the history and on the last line.
     #[must_use]
@@ -69,6 +84,9 @@ impl RowOutcome {
             Self::ManualOverride => "manual_override",
             Self::NotFetched => "not_fetched",
             Self::Conflicts => "conflicts",
+            Self::Refused => "refused",
+            Self::NotVerified => "not_verified",
+            Self::Failed => "failed",
         }
     }
 }
@@ -93,7 +111,21 @@ impl Tally {
         self.counts.get(&outcome).copied().unwrap_or(0)
     }
 
-    /// What the provider no longer has as planned, a line for each effect, in plan order.
+    /// Adds another one to it.
+    pub(super) fn merge(&mut self, other: Self) {
+        for (outcome, count) in other.counts {
+            *self.counts.entry(outcome).or_default() += count;
+        }
+        self.moved.extend(other.moved);
+    }
+
+    /// Counts one row, and says why.
+    pub(super) fn count_one(&mut self, outcome: RowOutcome, line: Option<String>) {
+        *self.counts.entry(outcome).or_default() += 1;
+        self.moved.extend(line);
+    }
+
+    /// What is not as planned, a line for each row, in plan order.
     #[must_use]
     pub fn moved(&self) -> &[String] {
         &self.moved
@@ -197,25 +229,27 @@ async fn carry_out_batch(work: Work<'_>, batch: &[Correction], provider: &impl A
 pub(super) type Outcomes<'a> = BTreeMap<&'a str, RowOutcome>;
 
 /// What became of a batch's rows before.
-struct History(BTreeMap<String, BTreeSet<String>>);
+pub(super) struct History(BTreeMap<String, BTreeSet<String>>);
 
 impl History {
-    async fn read(connection: &mut AnyConnection, batch: &[Correction]) -> Result<Self> {
+    pub(super) async fn read(connection: &mut AnyConnection, batch: &[Correction]) -> Result<Self> {
         let ids: Vec<&str> = batch.iter().map(|row| &*row.correction_id).collect();
         Ok(Self(chain::outcomes(connection, &ids).await?))
     }
 
-    fn has(&self, row: &Correction, outcome: RowOutcome) -> bool {
-        self.0.get(&row.correction_id).is_some_and(|outcomes| outcomes.contains(outcome.as_str()))
+    /// Whether this word stands there for a row.
+    pub(super) fn has(&self, row: &Correction, word: &str) -> bool {
+        self.0.get(&row.correction_id).is_some_and(|words| words.contains(word))
     }
 
-    fn is_done(&self, row: &Correction) -> bool {
-        self.has(row, RowOutcome::Applied) || self.has(row, RowOutcome::Adopted)
+    pub(super) fn is_done(&self, row: &Correction) -> bool {
+        let done = [RowOutcome::Applied, RowOutcome::Adopted, RowOutcome::AlreadyApplied];
+        done.iter().any(|outcome| self.has(row, outcome.as_str()))
     }
 }
 
 /// Appends what became of each row, each outcome of a row once.
-async fn record(
+pub(super) async fn record(
     tx: &mut Transaction<'_, Any>,
     work: Work<'_>,
     open: &[&Correction],
@@ -227,7 +261,7 @@ async fn record(
         let Some(outcome) = outcomes.get(&*row.correction_id) else {
             bail!("the correction {} has no outcome", row.correction_id);
         };
-        if !history.has(row, *outcome) {
+        if !history.has(row, outcome.as_str()) {
             rows.push(chain::Outcome {
                 correction_id: &row.correction_id,
                 plan_run_id: work.run_id,
@@ -243,7 +277,7 @@ async fn record(
 
 /// The provider's word on every payment whose status a batch sets. A status that only follows from a
 /// booked effect moves forward to what the run saw, and asks nobody.
-async fn fetch_states(
+pub(super) async fn fetch_states(
     batch: &[Correction],
     before: &History,
     provider: &impl AskProvider,

@@ -1,25 +1,34 @@
 //! `recon apply PLAN`: carries out exactly the rows of a reviewed plan.
 //!
 //! Steps: refuse what may not be written · read the plan · compare it with the store's copy, whole,
-//! before any write · check the caps · take the lease · batch by batch ask the provider whether what is
-//! booked is still there, and carry out · say what became of the rows.
+//! before any write · check the caps, and that every row has somewhere to go · take the lease · batch by batch ask the
+//! provider whether what is booked is still there, and carry out · say what became of the rows.
 
 mod asking;
 mod carry_out;
+mod deliver;
+mod in_database;
+mod in_database_status;
 mod money;
 pub mod plan_file;
+mod post;
+mod targets;
 
 pub use crate::apply::state::Fetched;
-pub use asking::AskProvider;
+pub use asking::{AskProvider, fetch_events_with};
 pub use carry_out::{RowOutcome, Tally, Work, carry_out};
+pub use targets::check_auto;
 
 use super::Outcome;
 use crate::config::{Settings, Side};
 use crate::correction::{ALLOWED_AUTO, Correction, check_caps};
+use crate::record::{EventKey, Scope};
+use crate::store::inbox::{self, ListedEvent};
 use crate::store::lease::{self, Lease};
 use crate::store::{Access, Store, runs};
 use anyhow::{Context, Result};
 use asking::Configured;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use tokio::sync::OnceCell;
@@ -50,8 +59,13 @@ pub async fn apply_to(
     now_us: i64,
     out: &mut impl Write,
 ) -> Result<Outcome> {
-    let provider = Configured { settings, now_us, open: OnceCell::new() };
-    apply_with(settings, args, now_us, &provider, out, &mut std::io::stderr()).await
+    apply_with(settings, args, now_us, &configured(settings, now_us), out, &mut std::io::stderr()).await
+}
+
+/// The providers of the configuration, opened when the first row needs them.
+#[must_use]
+pub fn configured(settings: &Settings, now_us: i64) -> impl AskProvider + '_ {
+    Configured { settings, now_us, open: OnceCell::new() }
 }
 
 /// Carries out a plan, asking `provider` just before. What became of the rows goes to `out`, why a plan is
@@ -69,14 +83,10 @@ pub async fn apply_with(
     err: &mut impl Write,
 ) -> Result<Outcome> {
     let path = args.plan.display();
-    if settings.local.side != Side::Store {
-        let hint = "carry the rows of plan.csv out in your own system, with effect_key as a unique key; then run again";
-        return refuse(
-            out,
-            err,
-            "`recon apply` writes only recon's own ledger, and `[local]` names another",
-            hint,
-        );
+    if !targets::has_any(settings) {
+        let hint = "choose for each kind of finding: [corrections.target] missed_event = \"sql\" (your statements) or \"http\" (your handler), see docs/targets.md; or carry the rows of plan.csv out yourself, with effect_key as a unique key";
+        let message = "`recon apply` has nowhere to write: `[local]` names a team's own database, and no target is chosen";
+        return refuse(out, err, message, hint);
     }
     if args.plan.is_dir() || !args.plan.exists() {
         return refuse(out, err, &format!("there is no plan at {path}"), NO_PLAN_HINT);
@@ -107,6 +117,9 @@ pub async fn apply_with(
         let hint = "take rows out of the plan, or raise the cap in `[corrections]` after looking at why it is so large";
         return refuse(out, err, &format!("{path}: {cap}"), hint);
     }
+    if let Err(nowhere) = targets::sorted(settings, &reviewed.corrections) {
+        return refuse(out, err, &format!("{path}: {}", nowhere.message), &nowhere.hint);
+    }
     let store = Store::open(&settings.store_url, Access::Existing).await?;
     let Some(lease) = Lease::acquire_now(&store, lease::RUN).await? else {
         writeln!(
@@ -124,7 +137,7 @@ pub async fn apply_with(
         keeps_messages: settings.outbox.url.is_some(),
         lease: Some(&lease),
     };
-    let tally = carry_out(work, &reviewed.corrections, provider).await;
+    let tally = targets::carry_out_all(work, settings, &reviewed.corrections, provider).await;
     let released = lease.release().await;
     store.close().await;
     let tally = tally.with_context(|| format!("apply {path}"))?;
@@ -144,16 +157,40 @@ pub async fn apply_auto(
     corrections: &[Correction],
     provider: &impl AskProvider,
 ) -> Result<Tally> {
-    if settings.local.side != Side::Store {
-        return Ok(Tally::default());
-    }
     let allowed: Vec<Correction> =
         corrections.iter().filter(|row| row.allowed_by == ALLOWED_AUTO).cloned().collect();
     check_caps(&allowed, &settings.corrections)?;
-    carry_out(work, &allowed, provider).await
+    targets::carry_out_all(work, settings, &allowed, provider).await
 }
 
-/// Lines about single effects.
+/// The bytes of events that a run has read from the provider; what none has is asked for.
+async fn kept_events(
+    work: Work<'_>,
+    provider: &impl AskProvider,
+    keys: &BTreeSet<EventKey>,
+) -> Result<BTreeMap<EventKey, ListedEvent>> {
+    let keys: Vec<&EventKey> = keys.iter().collect();
+    let mut connection = work.store.pool().acquire().await.context("open the store")?;
+    let mut events = inbox::listed(&mut connection, &keys).await?;
+    drop(connection);
+    let mut absent: BTreeMap<&Scope, BTreeSet<String>> = BTreeMap::new();
+    for key in keys.iter().filter(|key| !events.contains_key(**key)) {
+        absent.entry(&key.scope).or_default().insert(key.event_id.clone());
+    }
+    if absent.is_empty() {
+        return Ok(events);
+    }
+    for (scope, ids) in absent {
+        if let Err(error) = provider.fetch_events(scope, &ids).await {
+            tracing::warn!(%scope, "fetch {} events ({scope}): {error:#}", ids.len());
+        }
+    }
+    let mut connection = work.store.pool().acquire().await.context("open the store")?;
+    events.extend(inbox::listed(&mut connection, &keys).await?);
+    Ok(events)
+}
+
+/// Lines about single rows.
 const MOVED_LINES_MAX: usize = 20;
 
 const PLAN_HINT: &str = "rows may be taken out of a plan, nothing else; run `recon` again for a fresh one";
@@ -176,9 +213,16 @@ fn report(out: &mut impl Write, tally: &Tally) -> Result<Outcome> {
     for line in moved_lines(tally) {
         writeln!(out, "  {line}")?;
     }
-    let for_a_person = [RowOutcome::StateMoved, RowOutcome::ManualOverride, RowOutcome::Conflicts];
+    let for_a_person = [
+        RowOutcome::StateMoved,
+        RowOutcome::ManualOverride,
+        RowOutcome::Conflicts,
+        RowOutcome::Refused,
+        RowOutcome::NotVerified,
+    ];
     let left: u64 = for_a_person.into_iter().map(|outcome| tally.count(outcome)).sum();
-    let outcome = match (tally.count(RowOutcome::NotFetched), left) {
+    let not_done = tally.count(RowOutcome::NotFetched) + tally.count(RowOutcome::Failed);
+    let outcome = match (not_done, left) {
         (0, 0) => Outcome::Clean,
         (0, _) => Outcome::Findings,
         _ => Outcome::Incomplete,
@@ -186,7 +230,7 @@ fn report(out: &mut impl Write, tally: &Tally) -> Result<Outcome> {
     end(out, outcome, left, tally)
 }
 
-/// What the provider no longer has as planned, up to a number that a person reads.
+/// Why rows are not as planned, up to a number that a person reads.
 pub(crate) fn moved_lines(tally: &Tally) -> Vec<String> {
     let mut lines: Vec<String> = tally.moved().iter().take(MOVED_LINES_MAX).cloned().collect();
     let more = tally.moved().len() - lines.len();
@@ -215,5 +259,10 @@ const fn meaning(outcome: RowOutcome) -> &'static str {
         RowOutcome::ManualOverride => "a person changed it later; left alone",
         RowOutcome::NotFetched => "the provider could not be asked; apply again",
         RowOutcome::Conflicts => "booked otherwise, or booked and taken back; left for a person",
+        RowOutcome::Refused => "your database or handler would not take it; nothing of it is kept",
+        RowOutcome::NotVerified => {
+            "your handler said yes, and your books do not show it; look into the handler"
+        }
+        RowOutcome::Failed => "your handler failed or did not answer; apply again",
     }
 }

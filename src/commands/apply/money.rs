@@ -66,6 +66,20 @@ pub(super) async fn book<'a>(
     Ok(outcomes)
 }
 
+/// Files the events of replays that were carried out elsewhere, where the inbox is recon's own.
+pub(super) async fn file(
+    tx: &mut Transaction<'_, Any>,
+    work: Work<'_>,
+    rows: &[&Correction],
+    outcomes: &Outcomes<'_>,
+) -> Result<()> {
+    if !work.inbox_is_ours {
+        return Ok(());
+    }
+    let filing = read_filing(tx, work, rows).await?;
+    file_events(tx, work, rows, outcomes, &filing).await
+}
+
 /// What follows from effects that are in the books now: events that waited for them are due, and the messages
 /// that a live event would have sent are kept, unsent.
 async fn land(
@@ -92,7 +106,7 @@ async fn land(
     outbox::insert(tx, &messages, work.now_us).await
 }
 
-fn event_keys(row: &Correction) -> Vec<EventKey> {
+pub(super) fn event_keys(row: &Correction) -> Vec<EventKey> {
     let key = |event_id: &String| EventKey { scope: row.scope.clone(), event_id: event_id.clone() };
     row.event_ids.iter().map(key).collect()
 }
@@ -209,7 +223,7 @@ async fn file_events(
     let mut absent: BTreeMap<EventKey, (&'static str, String)> = BTreeMap::new();
     let mut present = BTreeSet::new();
     for row in open.iter().filter(|row| row.action == Action::ReplayEvent) {
-        if !matches!(outcomes.get(&*row.correction_id), Some(RowOutcome::Applied | RowOutcome::Adopted)) {
+        if !outcomes.get(&*row.correction_id).is_some_and(|outcome| outcome.is_carried_out()) {
             continue;
         }
         for key in event_keys(row) {

@@ -3,7 +3,9 @@
 use super::Job;
 use super::gathering::Gathered;
 use crate::clock;
-use crate::commands::apply::{AskProvider, Fetched, RowOutcome, Tally, Work, apply_auto, moved_lines};
+use crate::commands::apply::{
+    AskProvider, Fetched, RowOutcome, Tally, Work, apply_auto, fetch_events_with, moved_lines,
+};
 use crate::config::Side;
 use crate::correction::Correction;
 use crate::gather::{ExpectedEffect, ProviderSide, Standing, fetch_standings, fetch_state};
@@ -13,6 +15,7 @@ use crate::record::Scope;
 use crate::report::summary::Applied;
 use crate::store::lease::Lease;
 use anyhow::Result;
+use std::collections::BTreeSet;
 
 /// Carries out what the configuration allows without a reviewed plan.
 pub(super) async fn apply_allowed(
@@ -79,5 +82,10 @@ impl AskProvider for Reached<'_> {
         };
         let side = ProviderSide { store: self.job.store, reading };
         fetch_standings(side, client, expected, &self.job.request.cancel).await
+    }
+
+    async fn fetch_events(&self, scope: &Scope, ids: &BTreeSet<String>) -> Result<()> {
+        let Some((_, client)) = self.reach(scope) else { return Ok(()) };
+        fetch_events_with(self.job.store, client, scope, ids, &self.job.request.cancel).await
     }
 }

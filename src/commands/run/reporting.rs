@@ -80,7 +80,8 @@ pub(super) async fn report_and_save(
     save(job, gathered, &judged.findings, outcome, &error).await?;
     let shown = dir.display().to_string();
     let program = configured_program();
-    let program = (job.settings.local.side == Side::Store).then_some(program.as_str());
+    let can_apply = job.settings.local.side == Side::Store || !job.settings.targets.chosen.is_empty();
+    let program = can_apply.then_some(program.as_str());
     let mut summary = Summary::of(&input, &Commands { dir: &shown, program, rerun: &rerun() })?;
     let mut text = String::new();
     if job.request.apply && outcome != Outcome::Incomplete {

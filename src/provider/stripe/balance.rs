@@ -184,6 +184,19 @@ pub fn references(stream: &str, body: &[u8]) -> Vec<(&'static str, String)> {
     found.into_iter().collect()
 }
 
+/// What a refund takes, minor units, unless it failed or was called off; `None` for anything else.
+#[must_use]
+pub fn refunded_minor(stream: &str, body: &[u8]) -> Option<i64> {
+    #[derive(serde::Deserialize)]
+    struct Wire {
+        amount: i64,
+    }
+    if stream != "refunds" || super::is_over(stream, body) {
+        return None;
+    }
+    serde_json::from_slice::<Wire>(body).ok().map(|wire| wire.amount)
+}
+
 /// The newest charge of a payment intent, for an intent that was read without its window.
 #[must_use]
 pub fn charge_of_intent(stream: &str, body: &[u8]) -> Option<String> {

@@ -23,7 +23,7 @@ mod wire;
 #[cfg(test)]
 mod tests;
 
-pub use balance::{charge_of_intent, references, stream_of_id};
+pub use balance::{charge_of_intent, references, refunded_minor, stream_of_id};
 pub use event_types::{event_type_effects, tracks_of_type};
 pub use invoice::subscription_of_invoice;
 pub use money::exponent;

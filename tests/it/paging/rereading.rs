@@ -30,14 +30,18 @@ async fn the_copy_fetched_later_stays() {
         asked_at_us,
         body: body.into(),
     };
-    let day_us = 86_400 * SECOND_US;
+    let ten_us = 600 * SECOND_US;
     for (body, asked_at_us, expected) in [
-        ("first", day_us + 100, "first"),
-        ("newer", day_us + 300, "newer"),
-        ("older", day_us + 200, "newer"),
-        ("under a clock that is a day ahead", 2 * day_us + 300, "under a clock that is a day ahead"),
-        ("a day older", day_us + 300, "under a clock that is a day ahead"),
-        ("under a clock that was set right", day_us + 299, "under a clock that was set right"),
+        ("first", ten_us + 100, "first"),
+        ("newer", ten_us + 300, "newer"),
+        ("older", ten_us + 200, "newer"),
+        (
+            "under a clock that is ten minutes ahead",
+            2 * ten_us + 300,
+            "under a clock that is ten minutes ahead",
+        ),
+        ("ten minutes older", ten_us + 300, "under a clock that is ten minutes ahead"),
+        ("under a clock that was set right", ten_us + 299, "under a clock that was set right"),
     ] {
         bench.store.write_records(&scope, "things", &[record(body, asked_at_us)]).await.unwrap();
         assert_eq!(bench.stored().await["ch_1"].1, expected);

@@ -120,7 +120,7 @@ async fn an_event_is_sent_to_a_handler_ten_times_freshly_signed() {
     std::fs::write(shop.folder.path().join("whsec"), "whsec_practice").unwrap();
     let secret = "mode = \"live\"\nwebhook_secrets = [{ file = \"whsec\" }]\n";
     std::fs::write(shop.config(), text.replacen("mode = \"live\"\n", secret, 1)).unwrap();
-    let needs = config::Needs { api_keys: false, webhook_secrets: true };
+    let needs = config::Needs { webhook_secrets: true, ..Default::default() };
     let settings = config::load_for(Some(&shop.config()), needs).unwrap();
     let event = &shop.world.events[0];
     shop.receive([event]).await;

@@ -23,7 +23,7 @@ async fn signed_deliveries_to_the_real_process_take_effect_once_while_it_is_kill
         shop
     });
     give_secret(&sender);
-    let needs = config::Needs { api_keys: false, webhook_secrets: true };
+    let needs = config::Needs { webhook_secrets: true, ..Default::default() };
     let settings = config::load_for(Some(&sender.config()), needs).unwrap();
     sender.receive(&sender.world.events).await;
     let events: Vec<String> = sender.world.events.iter().map(|event| event.id.clone()).collect();

@@ -1,0 +1,2 @@
+-- SQLite and PostgreSQL: which correction took a key. Primary key: effect_key. Zero rows: nobody.
+select correction_id from recon_applied where effect_key = $1
