@@ -70,7 +70,7 @@ pub(super) async fn carry_out(
     provider: &impl AskProvider,
 ) -> Result<Tally> {
     let http = settings.targets.http.as_ref().context("there is no [corrections.http]")?;
-    let handler = Handler::new(settings, http)?;
+    let handler = Handler::new(settings, http, work.run_id)?;
     let dialect = Dialect::stripe(stripe::exponent);
     let books = LocalBooks::open(settings, work.store, dialect, ALWAYS).await?;
     let books = books.context("there is no local side to read again")?;

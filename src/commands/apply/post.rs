@@ -19,6 +19,9 @@ use tokio::time::Instant;
 
 /// So many deliveries in a row that failed, and the rest is not delivered: the handler is down.
 const FAILURES_IN_A_ROW: u32 = 5;
+/// The header by which a handler can tell a correction from a live delivery, and keep from writing to customers again.
+/// Its value is the run that planned it.
+const BY_RUN: &str = "recon-run";
 /// Answers that ask to come again later: request timeout, too early, too many requests (RFC 9110, 8470, 6585).
 const LATER: [u16; 3] = [408, 425, 429];
 
@@ -65,6 +68,7 @@ pub(super) struct Handler {
     url: Secret,
     secrets: [Secret; 1],
     schemes: BTreeMap<String, Scheme>,
+    run_id: String,
     timeout: Duration,
     between: Duration,
     /// When the next delivery may begin.
@@ -77,7 +81,7 @@ impl Handler {
     ///
     /// # Errors
     /// [`Unusable`] when the secret is none of the provider's scheme.
-    pub fn new(settings: &Settings, http: &HttpTarget) -> Result<Self> {
+    pub fn new(settings: &Settings, http: &HttpTarget, run_id: &str) -> Result<Self> {
         let secrets = [http.secret.clone()];
         let mut schemes = BTreeMap::new();
         for provider in &settings.providers {
@@ -96,6 +100,7 @@ impl Handler {
             url: http.url.clone(),
             secrets,
             schemes,
+            run_id: run_id.to_owned(),
             timeout: http.timeout,
             between: Duration::from_secs(1) / http.requests_per_second,
             next: Mutex::new(Instant::now()),
@@ -124,8 +129,9 @@ impl Handler {
         };
         // A signature says when it was made, and the handler looks at its own clock.
         let again = again(scheme, &self.secrets, kept, self.url.reveal(), machine_now_us());
-        let headers: Vec<(&str, &str)> =
+        let mut headers: Vec<(&str, &str)> =
             again.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        headers.push((BY_RUN, &self.run_id));
         let caller = Caller::new(&again.url, self.timeout)?;
         let answered = match caller.post(&headers, again.body).await {
             Ok(status @ 200..=299) => Answered::Yes(status),

@@ -130,6 +130,7 @@ async fn take(shared: &Shared, headers: &HeaderMap, body: &Bytes) -> StatusCode 
     if authenticate(&Settings::new(Scheme::Stripe, "live"), &secrets, &delivery, None).is_err() {
         return StatusCode::UNAUTHORIZED;
     }
+    assert!(headers["recon-run"].to_str().unwrap().starts_with("20"), "{headers:?}");
     let event: serde_json::Value = serde_json::from_slice(body).unwrap();
     let id = event["id"].as_str().unwrap().to_owned();
     shared.heard.lock().unwrap().push(id.clone());
