@@ -57,6 +57,10 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             let args = commands::apply::ApplyArgs { plan: args.plan };
             commands::apply::apply(&config::load(config)?, &args, recon::clock::now_us()).await
         }
+        Command::Check(args) => {
+            let args = commands::check::CheckArgs { json: args.json };
+            commands::check::check(config, args, &mut std::io::stdout()).await
+        }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
             let settings = config::load_without_keys(config)?;

@@ -9,7 +9,9 @@ mod receive;
 mod unusable;
 mod values;
 mod file_tables;
+mod check;
 
+pub use check::{CheckSettings, NamedKey};
 pub use file_tables::{FileTable, FileTables};
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_without_keys, parse};
 pub use night::{MailSettings, MailTls, NightSettings};
@@ -110,6 +112,8 @@ pub struct Settings {
     pub file_tables: FileTables,
     /// Who is told of a run.
     pub night: NightSettings,
+    /// `[check]`.
+    pub check: CheckSettings,
 }
 
 impl Settings {

@@ -10,7 +10,7 @@ use anyhow::Result;
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use sqlx::mysql::{MySqlArguments, MySqlPool};
-use sqlx::postgres::{PgArguments, PgConnection, PgPool};
+use sqlx::postgres::{PgArguments, PgConnection, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool};
 use sqlx::{
     Arguments, AssertSqlSafe, Column, Executor, MySql, Postgres, Row, SqlSafeStr, Sqlite, Statement as _,
@@ -41,7 +41,7 @@ pub(super) enum Bind {
 }
 
 /// A statement that gives one row of nulls with the columns of another one, and what is bound to it.
-type Described = (String, Vec<Bind>);
+pub(super) type Described = (String, Vec<Bind>);
 
 /// Reads statements at one moment.
 pub(super) struct Reader {
@@ -49,7 +49,7 @@ pub(super) struct Reader {
     told: Told,
 }
 
-enum Open {
+pub(super) enum Open {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
     MySql(Transaction<'static, MySql>),
@@ -72,7 +72,7 @@ impl Pool {
         Ok(Reader { transaction, told: told.clone() })
     }
 
-    async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
+    pub(super) async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
         Ok(match self {
             Self::Sqlite(pool) => {
                 let mut transaction = pool.begin_with("begin deferred").await?;
@@ -147,15 +147,22 @@ pub(super) async fn warm_up(
     Ok(())
 }
 
-async fn describe(connection: &mut PgConnection, (sql, binds): &Described) -> sqlx::Result<Vec<String>> {
+async fn describe(connection: &mut PgConnection, described: &Described) -> sqlx::Result<Vec<String>> {
+    Ok(names(row_of_nulls(connection, described).await?.columns()))
+}
+
+/// One row of nulls with a statement's columns.
+pub(super) async fn row_of_nulls(
+    connection: &mut PgConnection,
+    (sql, binds): &Described,
+) -> sqlx::Result<PgRow> {
     let mut arguments = PgArguments::default();
     add_all(&mut arguments, binds.clone())?;
     let query = sqlx::query_with::<Postgres, _>(AssertSqlSafe(sql.clone()), arguments).persistent(false);
-    let row = query.fetch_one(connection).await?;
-    Ok(names(row.columns()))
+    query.fetch_one(connection).await
 }
 
-fn described(sql: &str) -> String {
+pub(super) fn described(sql: &str) -> String {
     format!("select q.* from (values (1)) one left join (\n{sql}\n) q on false")
 }
 
@@ -263,7 +270,7 @@ where
 }
 
 /// No value for each bind, of the type that it has.
-fn no_values(binds: &[&str]) -> Vec<Bind> {
+pub(super) fn no_values(binds: &[&str]) -> Vec<Bind> {
     let is_instant = |bind: &str| matches!(bind, "from_us" | "until_us");
     binds.iter().map(|bind| if is_instant(bind) { Bind::NoInteger } else { Bind::NoText }).collect()
 }

@@ -114,6 +114,16 @@ impl Source {
         Ok((statement, columns))
     }
 
+    /// Its connections.
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Where it is and what errors say of it.
+    pub const fn told(&self) -> &Told {
+        &self.told
+    }
+
     const fn syntax(&self) -> Syntax {
         match self.pool {
             Pool::MySql(_) => Syntax::MySql,

@@ -1,0 +1,169 @@
+//! What a described table says of its key: the lines of `recon check` about it. Pure.
+
+use super::faults::{Fault, ID_CHARS_MAX, ID_CHARS_SEEN, left_out, merging, nearest};
+use super::fixes;
+use super::keys::Key;
+use super::lines::{Grade, Line};
+use super::stories::tell;
+use crate::gather::Facts;
+use crate::gather::table::{Dbms, Holds, Index, Relation, Table, TableColumn};
+
+/// Judges a table as the place where an event or an effect exists once.
+#[must_use]
+pub fn judge(table: &Table, key: &Key, facts: &Facts) -> Vec<Line> {
+    let check = key.of.setting();
+    if table.relation == Relation::Other {
+        let says = format!("{}: {table} is no table, so it has no key of its own", key.of.file());
+        let hint = format!("name the table that is inserted into: {}", key.of.example());
+        return vec![Line::new(Grade::NotChecked, check, says).hinted(hint)];
+    }
+    let unknown: Vec<&str> = key.names().into_iter().filter(|name| table.column(name).is_none()).collect();
+    if !unknown.is_empty() {
+        let says = format!("[check] {check}: {table} has no column {}", unknown.join(", "));
+        let known: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let line = Line::new(Grade::Failing, "key_unknown", says);
+        return vec![line.hinted(format!("its columns are {}", known.join(", ")))];
+    }
+    let (index, faults) = nearest(table, key);
+    let mut lines: Vec<Line> = faults.iter().map(|fault| of_fault(table, key, index, fault)).collect();
+    for (other, fault) in merging(table, key, index) {
+        // The same column, found by both indexes, is put right once.
+        if !faults.contains(&fault) {
+            lines.push(of_fault(table, key, Some(other), &fault));
+        }
+    }
+    lines.extend(index.and_then(|index| narrow(table, key, index)));
+    for id in key.ids() {
+        lines.extend(table.column(id).into_iter().flat_map(|column| of_id(table, column, facts)));
+    }
+    lines.extend(of_table(table));
+    let is_sound = lines.iter().all(|line| line.status <= Grade::Warning);
+    if let Some(index) = index.filter(|_| is_sound) {
+        let columns: Vec<&str> = index.columns().collect();
+        let says = format!("{table}: ({}) is unique by {}", columns.join(", "), index.name);
+        lines.insert(0, Line::new(Grade::Ok, check, says));
+    }
+    lines
+}
+
+fn of_fault(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Line {
+    let name = index.map_or("", |index| index.name.as_str());
+    let told = tell(table, key, name, fault);
+    let grade = match fault {
+        Fault::IgnoresBlanks(..) => Grade::Warning,
+        Fault::PerhapsTooWide(_) => Grade::NotChecked,
+        _ => Grade::Failing,
+    };
+    let mut line = Line::new(grade, told.check, told.says).told(told.story);
+    line.fix = fixes::fix(table, key, index, fault);
+    let is_new_index = matches!(
+        fault,
+        Fault::NoKey | Fault::Condition(_) | Fault::Expression | Fault::TooWide(_) | Fault::Invalid
+    );
+    if is_new_index {
+        line.first = fixes::doubled(table, key);
+    }
+    line.hint = hint(table, key, index, fault, line.fix.is_empty());
+    line
+}
+
+fn hint(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault, is_by_hand: bool) -> String {
+    let setting = key.of.setting();
+    let other_key = || {
+        format!(
+            "If something else keeps them apart, say what: [check] {setting} = \"{table} (column, column)\", the id last."
+        )
+    };
+    match fault {
+        Fault::PerhapsTooWide(_) => {
+            let columns: Vec<&str> = index.into_iter().flat_map(Index::columns).collect();
+            format!("If it does: [check] {setting} = \"{table} ({})\", the id last.", columns.join(", "))
+        }
+        _ if is_by_hand && table.relation == Relation::Partitioned => {
+            "A unique index of a partitioned table must have the columns of its partitions: keep the keys in a table of \
+             their own, written in the same transaction, and name it in [check]."
+                .to_owned()
+        }
+        _ if is_by_hand && table.dbms == Dbms::Sqlite => {
+            "SQLite changes no column: make the table again (https://sqlite.org/lang_altertable.html#otheralter).".to_owned()
+        }
+        Fault::NoKey | Fault::TooWide(_) if !key.is_stated => other_key(),
+        _ => String::new(),
+    }
+}
+
+fn narrow(table: &Table, key: &Key, index: &Index) -> Option<Line> {
+    let left_out = left_out(key, index);
+    if left_out.is_empty() {
+        return None;
+    }
+    let list = left_out.join(", ");
+    let says = format!("{table}: the unique index {} leaves out {list}", index.name);
+    let story = format!(
+        "An id that comes again with another {list} is taken for a repetition and dropped. A test event that the \
+         provider's dashboard sends with one id for everybody keeps a live one out so."
+    );
+    Some(Line::new(Grade::Warning, "key_too_narrow", says).told(story))
+}
+
+fn of_id(table: &Table, column: &TableColumn, facts: &Facts) -> Vec<Line> {
+    let name = &column.name;
+    let mut lines = Vec::new();
+    if !fixes::is_text(column) {
+        let says = format!("{table}: {name} is {}, and ids are texts", column.type_name);
+        let story = if table.dbms == Dbms::Sqlite {
+            "An id of digits becomes a number here: 007 and 7 are one, and the second is dropped. An id with more than \
+             18 digits loses its last ones."
+        } else {
+            "An id such as evt_1 does not fit, and the insert fails: the provider tries for days and then gives up. \
+             Where the database takes it all the same it becomes 0, and every event is the same one."
+        };
+        // Another provider's ids may well be numbers.
+        let grade = if table.dbms == Dbms::Sqlite { Grade::Warning } else { Grade::Failing };
+        lines.push(
+            Line::new(grade, "id_not_text", says).told(story).fixed_by(fixes::widened(table, name)),
+        );
+        return lines;
+    }
+    let (Holds::Text(Some(length)) | Holds::Bytes(Some(length))) = column.holds else { return lines };
+    if length >= ID_CHARS_MAX {
+        return lines;
+    }
+    let says = format!("{table}: {name} holds {length} characters, and an id may have {ID_CHARS_MAX}");
+    let fix = fixes::widened(table, name);
+    if !facts.refuses_long_texts {
+        let story = "The server cuts what is too long (its sql_mode is not strict): two long ids become the same short \
+            one, and the second is taken for a repetition and dropped. Nobody hears of that payment.";
+        lines.push(Line::new(Grade::Failing, "long_ids_are_cut", says).told(story).fixed_by(fix));
+    } else if length < ID_CHARS_SEEN {
+        let story = "The insert of a longer id fails (a Checkout session's has 66 characters), so the delivery is \
+            answered 500 and comes again for days. Then the provider gives up, and the payment is never booked.";
+        lines.push(Line::new(Grade::Failing, "id_too_short", says).told(story).fixed_by(fix));
+    } else {
+        let story = "Ids that are in use fit. When a provider makes longer ones, their inserts fail and those payments \
+            are not booked.";
+        lines.push(Line::new(Grade::Warning, "id_too_short", says).told(story).fixed_by(fix));
+    }
+    lines
+}
+
+fn of_table(table: &Table) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if let Some(engine) = &table.unsafe_engine {
+        let says = format!("{table}: its engine {engine} knows no transactions");
+        let story = "The event's row is written, the booking beside it fails, and nothing takes the row back. The retry \
+            is then taken for a repetition, and the payment is never booked.";
+        lines.push(
+            Line::new(Grade::Failing, "no_transactions", says)
+                .told(story)
+                .fixed_by(fixes::with_transactions(table)),
+        );
+    }
+    if table.is_unlogged {
+        let says = format!("{table}: it is unlogged, and a crash empties it");
+        let story = "After a crash no event was ever seen: what the provider delivers again is new and is booked a \
+            second time. So is every replay.";
+        lines.push(Line::new(Grade::Failing, "emptied_by_crash", says).told(story).fixed_by(fixes::logged(table)));
+    }
+    lines
+}
