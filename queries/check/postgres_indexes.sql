@@ -8,7 +8,8 @@ select
     coalesce(pg_catalog.to_jsonb(i) ->> 'indnullsnotdistinct', 'false') as are_nulls_alike,
     cast(a.attname as text) as column_name,
     cast(co.collname as text) as collation_name,
-    cast(case when co.oid is null or co.collisdeterministic then 1 else 0 end as bigint) as is_deterministic
+    cast(case when co.oid is null or co.collisdeterministic then 1 else 0 end as bigint) as is_deterministic,
+    pg_catalog.pg_get_indexdef(i.indexrelid) as made_by
 from pg_catalog.pg_index i
 join pg_catalog.pg_class c on c.oid = i.indrelid
 join pg_catalog.pg_namespace n on n.oid = c.relnamespace

@@ -101,6 +101,8 @@ pub struct Index {
     pub name: String,
     /// The condition of the rows that it covers; `None`: all.
     pub condition: Option<String>,
+    /// The statement that makes it, where a part of it is an expression.
+    pub expression: Option<String>,
     /// PostgreSQL: usable; not what a failed `create index concurrently` left behind.
     pub is_valid: bool,
     /// PostgreSQL: checked at the end of a transaction.
@@ -123,11 +125,20 @@ impl Index {
         Self {
             name: name.to_owned(),
             condition: None,
+            expression: None,
             is_valid: true,
             is_deferrable: false,
             are_nulls_alike: false,
             parts: columns.iter().map(part).collect(),
         }
+    }
+
+    /// Whether its expressions name a column.
+    #[must_use]
+    pub fn mentions(&self, column: &str) -> bool {
+        let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let mut words = self.expression.iter().flat_map(|text| text.split(|letter| !is_part(letter)));
+        words.any(|word| word.eq_ignore_ascii_case(column))
     }
 
     /// Names of its columns; expressions are left out.

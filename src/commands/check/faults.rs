@@ -59,7 +59,7 @@ pub fn faults(table: &Table, key: &Key, index: &Index) -> Vec<Fault> {
     if index.is_deferrable {
         found.push(Fault::Deferrable);
     }
-    if index.parts.iter().any(|part| part.column.is_none()) {
+    if index.expression.is_some() {
         found.push(Fault::Expression);
     }
     let further = || index.columns().filter(|column| !key.has(column)).map(str::to_owned);
@@ -74,7 +74,8 @@ pub fn faults(table: &Table, key: &Key, index: &Index) -> Vec<Fault> {
 }
 
 fn of_part(table: &Table, key: &Key, index: &Index, part: &IndexPart) -> Vec<Fault> {
-    let Some(name) = part.column.as_deref().filter(|name| key.has(name)) else { return Vec::new() };
+    let is_part = |name: &&str| key.has(name) || may_be_scope(key, name);
+    let Some(name) = part.column.as_deref().filter(is_part) else { return Vec::new() };
     let Some(column) = table.column(name) else { return Vec::new() };
     let mut found = Vec::new();
     if column.is_nullable && !index.are_nulls_alike {
@@ -102,7 +103,7 @@ fn of_comparison(column: &TableColumn, comparison: &Comparison) -> Option<Fault>
 #[must_use]
 pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault>) {
     let is_candidate = |index: &&Index| {
-        let has = |id: &str| index.columns().any(|column| column.eq_ignore_ascii_case(id));
+        let has = |id: &str| index.columns().any(|column| column.eq_ignore_ascii_case(id)) || index.mentions(id);
         key.ids().all(has)
     };
     let judged = table.indexes.iter().filter(is_candidate).map(|index| (index, faults(table, key, index)));
@@ -127,8 +128,13 @@ pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault
 pub fn merging<'a>(table: &'a Table, key: &Key, chosen: Option<&Index>) -> Vec<(&'a Index, Fault)> {
     let mut found = Vec::new();
     for index in table.indexes.iter().filter(|index| chosen.is_none_or(|chosen| chosen.name != index.name)) {
-        let is_within = index.columns().all(|column| key.has(column)) && index.columns().next().is_some();
-        if !is_within || index.parts.iter().any(|part| part.column.is_none()) {
+        if !index.columns().all(|column| key.has(column)) {
+            continue;
+        }
+        if index.expression.is_some() {
+            // What it makes of other columns is nobody's business here.
+            let fault = key.ids().any(|id| index.mentions(id)).then_some(Fault::Expression);
+            found.extend(fault.map(|fault| (index, fault)));
             continue;
         }
         let merges = |fault: &Fault| matches!(fault, Fault::Folds(..) | Fault::Prefix(..));
@@ -212,6 +218,11 @@ mod tests {
         let mut index = plain();
         index.parts[1].comparison = Comparison::Folded("x".to_owned());
         assert_eq!(judged(index.clone()), [Fault::Folds("event_id".to_owned(), "x".to_owned())]);
+        let expression = Some("create unique index e on events (lower(event_id))".to_owned());
+        let lower = Index { expression, parts: Vec::new(), ..plain() };
+        assert_eq!(nearest(&table(vec![lower.clone()]), &key(true)).1, [Fault::Expression]);
+        let beside = table(vec![plain(), Index { name: "z".to_owned(), ..lower }]);
+        assert_eq!(merging(&beside, &key(true), Some(&beside.indexes[0])).len(), 1);
         // Beside a good one it still keeps an event out.
         let table = table(vec![plain(), Index { name: "z".to_owned(), ..index }]);
         let (chosen, found) = nearest(&table, &key(false));

@@ -13,7 +13,13 @@ const INDEXED_CHARS_MAX: u32 = 768;
 #[must_use]
 pub fn fix(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Vec<String> {
     match fault {
-        Fault::NoKey | Fault::Condition(_) | Fault::Expression | Fault::TooWide(_) => unique(table, key),
+        Fault::NoKey | Fault::Condition(_) | Fault::TooWide(_) => unique(table, key),
+        Fault::Expression => {
+            let concurrently = if table.dbms == Dbms::Postgres { "concurrently " } else { "" };
+            let dropped =
+                index.map(|index| format!("drop index {concurrently}{}", qualified(table, &index.name)));
+            unique(table, key).into_iter().chain(dropped).collect()
+        }
         Fault::PerhapsTooWide(_) => Vec::new(),
         Fault::Invalid => {
             let dropped = index.map(|index| format!("drop index concurrently {}", qualified(table, &index.name)));
@@ -90,10 +96,10 @@ fn not_deferrable(table: &Table, index: &Index) -> String {
 /// Rows without a part of the scope are the platform account's; what a row without an id is, only a person knows.
 fn not_null(table: &Table, key: &Key, column: &str) -> Vec<String> {
     let (table_name, name) = (t(table), q(table, column));
-    let is_scope = key.columns.iter().any(|(other, role)| other == column && *role == Role::Scope);
+    let is_id = key.columns.iter().any(|(other, role)| other == column && *role != Role::Scope);
     let is_text = table.column(column).is_some_and(|column| matches!(column.holds, Holds::Text(_)));
     let filled = format!("update {table_name} set {name} = '' where {name} is null");
-    let filled = (is_scope && is_text).then_some(filled);
+    let filled = (!is_id && is_text).then_some(filled);
     let changed = match table.dbms {
         Dbms::Postgres => vec![format!("alter table {table_name} alter column {name} set not null")],
         Dbms::MySql | Dbms::MariaDb => modified(table, column).into_iter().collect(),

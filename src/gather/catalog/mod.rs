@@ -101,14 +101,16 @@ async fn read(reader: &mut Reader, sql: &str, binds: &[&str], count: usize) -> R
 }
 
 /// Adds a part to the index of that name, which is the last one or a new one.
-fn add_part(indexes: &mut Vec<Index>, name: &str, part: IndexPart) -> bool {
+fn add_part(indexes: &mut Vec<Index>, name: &str, part: IndexPart, made_by: &str) -> bool {
+    let expression = part.column.is_none().then(|| made_by.to_owned());
     match indexes.last_mut() {
         Some(last) if last.name == name => {
             last.parts.push(part);
+            last.expression = last.expression.take().or(expression);
             false
         }
         _ => {
-            let mut index = Index::plain(name, &[]);
+            let mut index = Index { expression, ..Index::plain(name, &[]) };
             index.parts.push(part);
             indexes.push(index);
             true

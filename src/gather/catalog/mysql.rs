@@ -79,7 +79,7 @@ fn indexes(rows: &[Fields], columns: &[TableColumn]) -> Vec<Index> {
         let of_column = columns.iter().find(|found| Some(&found.name) == column.as_ref());
         let comparison = of_column.map(|found| found.comparison.clone()).unwrap_or_default();
         let prefix = row.number(2).and_then(|length| u32::try_from(length).ok());
-        add_part(&mut indexes, row.text(0), IndexPart { column, prefix, comparison });
+        add_part(&mut indexes, row.text(0), IndexPart { column, prefix, comparison }, "");
     }
     indexes
 }

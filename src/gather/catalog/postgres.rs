@@ -23,7 +23,7 @@ pub(super) async fn describe(reader: &mut Reader, name: &TableName) -> Result<Op
     let is_unlogged = head.text(3) == "u";
     let columns = read(reader, COLUMNS, &[&schema, &name], 8).await?;
     let columns: Vec<TableColumn> = columns.iter().map(column).collect();
-    let indexes = indexes(&read(reader, INDEXES, &[&schema, &name], 8).await?, &columns);
+    let indexes = indexes(&read(reader, INDEXES, &[&schema, &name], 9).await?, &columns);
     Ok(Some(Table {
         dbms: Dbms::Postgres,
         schema,
@@ -87,7 +87,7 @@ fn indexes(rows: &[Fields], columns: &[TableColumn]) -> Vec<Index> {
             Comparison::Exact => comparison("", row.text(6), row.is(7)),
             other => other,
         };
-        let is_new = add_part(&mut indexes, row.text(0), IndexPart { column, prefix: None, comparison });
+        let is_new = add_part(&mut indexes, row.text(0), IndexPart { column, prefix: None, comparison }, row.text(8));
         if let Some(index) = indexes.last_mut().filter(|_| is_new) {
             index.condition = row.some(1);
             index.is_valid = row.is(2);

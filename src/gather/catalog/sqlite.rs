@@ -77,7 +77,7 @@ fn indexes(rows: &[Fields]) -> Vec<Index> {
     let mut indexes = Vec::new();
     for row in rows {
         let part = IndexPart { column: row.some(2), prefix: None, comparison: comparison(row.text(3)) };
-        let is_new = add_part(&mut indexes, row.text(0), part);
+        let is_new = add_part(&mut indexes, row.text(0), part, row.text(4));
         if let Some(index) = indexes.last_mut().filter(|_| is_new) {
             index.condition = row.is(1).then(|| condition(row.text(4)));
         }

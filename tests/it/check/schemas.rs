@@ -1,0 +1,165 @@
+//! What `recon check` makes of statements and tables that are sound, odd, or not to be seen through.
+
+use super::{BODY, Doctor, EFFECTS, EVENT_KEY, INBOX, PAYMENT_KEY, deliveries, id_type, payments, statements};
+use crate::books::{Kind, on_each};
+use recon::commands::Outcome;
+use serde_json::Value;
+
+on_each!(
+    sound_tables_are_said_to_be_sound,
+    the_key_is_found_through_the_statement,
+    what_cannot_be_seen_through_is_not_called_ok,
+    an_effect_needs_a_key_of_its_own,
+    bad_statements_and_rows_are_lines,
+);
+
+fn key(kind: Kind) -> String {
+    format!("{} not null", id_type(kind))
+}
+
+async fn sound(kind: Kind) -> Doctor {
+    let key = key(kind);
+    Doctor::new(kind, &[deliveries(&key, &key, EVENT_KEY), payments(kind, PAYMENT_KEY)]).await
+}
+
+fn says(line: &Value) -> &str {
+    line["says"].as_str().unwrap()
+}
+
+async fn sound_tables_are_said_to_be_sound(kind: Kind) {
+    let doctor = sound(kind).await;
+    let at = 1_769_913_000_000_000_i64;
+    doctor
+        .books
+        .run_sql(&format!(
+            "insert into deliveries values ('', 'evt_1', 'charge.succeeded', {at}, 'applied', 'x');
+             insert into payments values ('1', '', 'ch_1', 'credit', 100, {at}, 'evt_1');"
+        ))
+        .await;
+    let before = std::fs::read_dir(doctor.dir.path()).unwrap().count();
+    let found = doctor.check().await;
+    assert_eq!(found.outcome, Outcome::Clean, "{:#?}", found.lines);
+    for status in ["failing", "warning", "unreachable", "not_checked"] {
+        assert_eq!(found.codes(status), Vec::<&str>::new(), "{:#?}", found.with(status));
+    }
+    assert!(says(found.line("event_key")).starts_with("deliveries: (account, event_id) is unique by "));
+    assert!(says(found.line("effect_key")).starts_with("payments: (account, kind, charge_id) is unique by "));
+    assert_eq!(found.codes("ok").iter().filter(|code| **code == "rows").count(), 4);
+    // Nothing was made: not even a store.
+    assert_eq!(std::fs::read_dir(doctor.dir.path()).unwrap().count(), before);
+}
+
+async fn the_key_is_found_through_the_statement(kind: Kind) {
+    let id = key(kind);
+    // The event's key without its account: nothing is named in [check].
+    let keys = format!("{EVENT_KEY}, unique (event_id, at)");
+    let doctor = Doctor::new(kind, &[deliveries(&id, &id, &keys), payments(kind, PAYMENT_KEY)]).await;
+    let found = doctor.check().await;
+    assert_eq!(found.line("event_key")["status"], "ok", "the better one of two: {:#?}", found.lines);
+    // Through a join, an alias and a select in the from.
+    let joined = INBOX
+        .replace("from deliveries", "from (select * from deliveries) d join payments p on p.event_id = d.event_id")
+        .replace("where at >= :from_us and at <", "where d.at >= :from_us and d.at <")
+        .replace(" account, 'live'", " d.account, 'live'")
+        .replace("event_id, type", "d.event_id, type")
+        .replace("at as received", "d.at as received");
+    doctor.query("inbox.sql", &joined);
+    let found = doctor.check().await;
+    let status = found.line("event_key")["status"].as_str().unwrap();
+    // MariaDB names the alias.
+    assert_eq!(status, kind.pick("ok", "ok", "not_checked"), "{:#?}", found.lines);
+    // The statement makes the account of something: it may be the column `account` of the index.
+    doctor.query("inbox.sql", &INBOX.replace(" account, 'live'", " coalesce(account, '') as account, 'live'"));
+    let line = found_line(&doctor, "key_too_wide").await;
+    assert_eq!(line["status"], "not_checked");
+    let hint = line["hint"].as_str().unwrap();
+    assert!(hint.contains("[check] event_key = \"deliveries (account, event_id)\""), "{hint}");
+    doctor.configure("[check]\nevent_key = \"deliveries (account, event_id)\"\n");
+    assert_eq!(found_line(&doctor, "event_key").await["status"], "ok");
+    doctor.configure("[check]\nevent_key = \"delivery (account, event_id)\"\n");
+    let line = found_line(&doctor, "key_unknown").await;
+    assert!(says(&line).contains("there is no table delivery"), "{line}");
+    doctor.configure("[check]\nevent_key = \"deliveries (account, evnt_id)\"\n");
+    let line = found_line(&doctor, "key_unknown").await;
+    assert!(says(&line).contains("no column evnt_id"), "{line}");
+}
+
+async fn found_line(doctor: &Doctor, check: &str) -> Value {
+    doctor.check().await.line(check).clone()
+}
+
+async fn what_cannot_be_seen_through_is_not_called_ok(kind: Kind) {
+    let doctor = sound(kind).await;
+    let id = key(kind);
+    // Nothing is unique in the second table: each of these statements reads from it, too or only.
+    let other = deliveries(&id, &id, "").replace("create table deliveries", "create table raw_deliveries");
+    doctor.books.run_sql(&other).await;
+    doctor.books.run_sql("create view shown as select * from raw_deliveries").await;
+    let plain = INBOX.trim();
+    let union = format!("{plain} union all {}", plain.replace("deliveries", "raw_deliveries"));
+    let made = plain.replace("event_id, type", "concat(event_id, '') as event_id, type");
+    let made = if kind == Kind::Sqlite { made.replace("concat(event_id, '')", "event_id || ''") } else { made };
+    // The select in the from is called as the sound table is.
+    let alias = plain.replace("from deliveries", "from (select * from raw_deliveries) deliveries");
+    let cte = format!("with deliveries as (select * from raw_deliveries) {plain}");
+    for (text, expected) in [
+        (union, "event_key not_checked"),
+        (made, "event_key not_checked"),
+        (plain.replace("from deliveries", "from shown"), kind.pick("no_key failing", "event_key not_checked", "event_key not_checked")),
+        (alias, kind.pick("no_key failing", "no_key failing", "event_key not_checked")),
+        (cte, kind.pick("no_key failing", "no_key failing", "event_key not_checked")),
+    ] {
+        doctor.query("inbox.sql", &text);
+        let found = doctor.check().await;
+        let (check, status) = expected.split_once(' ').unwrap();
+        let line = found.line(check);
+        assert_eq!(line["status"], status, "{text}: {:#?}", found.lines);
+        if status == "not_checked" {
+            assert!(line["hint"].as_str().unwrap().contains("[check] event_key = "), "{line}");
+        } else {
+            assert!(says(line).starts_with("raw_deliveries: "), "{line}");
+        }
+    }
+}
+
+async fn an_effect_needs_a_key_of_its_own(kind: Kind) {
+    let id = key(kind);
+    let tables = [deliveries(&id, &id, EVENT_KEY), payments(kind, "unique (event_id)")];
+    let doctor = Doctor::new(kind, &tables).await;
+    // Two events tell of one payment, and each is booked once.
+    for (row, event) in [("1", "evt_1"), ("2", "evt_2")] {
+        let sql = format!("insert into payments values ('{row}', '', 'ch_1', 'credit', 100, 1, '{event}')");
+        doctor.books.run_sql(&sql).await;
+    }
+    doctor.books.run_sql("delete from payments").await;
+    let found = doctor.check().await;
+    assert_eq!(found.codes("failing"), ["no_key"], "{:#?}", found.lines);
+    let line = found.line("no_key");
+    assert!(says(line).starts_with("payments: nothing makes (account, kind, charge_id) unique"), "{line}");
+    // Reports alone rely on nothing.
+    doctor.configure("[check]\nown_tables = \"warn\"\n");
+    let found = doctor.check().await;
+    assert_eq!((found.outcome, found.codes("warning")), (Outcome::Clean, vec!["no_key"]));
+    doctor.configure("");
+    for sql in statements(line) {
+        doctor.books.run_sql(&sql).await;
+    }
+    assert_eq!(doctor.check().await.outcome, Outcome::Clean);
+}
+
+async fn bad_statements_and_rows_are_lines(kind: Kind) {
+    let doctor = sound(kind).await;
+    let at = 1_769_913_000_000_000_i64;
+    let row = format!("insert into payments values ('1', '', 'ch_1', 'credit', 100, {at}, 'evt_1')");
+    doctor.books.run_sql(&row).await;
+    doctor.query("effects.sql", &EFFECTS.replace("amount_minor", "'10.999' as amount"));
+    doctor.query("inbox.sql", &INBOX.replace("state as status", "state as stat"));
+    doctor.query("inbox_body.sql", &BODY.replace("from deliveries", "from nowhere"));
+    let found = doctor.check().await;
+    assert_eq!(found.outcome, Outcome::Config);
+    assert_eq!(found.codes("failing"), ["statement", "statement", "rows"], "{:#?}", found.with("failing"));
+    let texts: Vec<&str> = found.with("failing").into_iter().map(says).collect();
+    assert!(texts[0].contains("inbox.sql: the column status is missing"), "{}", texts[0]);
+    assert!(texts[1].contains("inbox_body.sql: the database refuses it"), "{}", texts[1]);
+    assert!(texts[2].contains("row effect_id=1: column amount"), "{}", texts[2]);
+}
