@@ -59,7 +59,11 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         }
         Command::Check(args) => {
             let args = commands::check::CheckArgs { json: args.json };
-            commands::check::check(config, args, &mut std::io::stdout()).await
+            let ended = commands::check::check(config, args, &mut std::io::stdout()).await?;
+            if let Some(error) = &ended.error {
+                tell_error(&error.message, &error.hint);
+            }
+            Ok(ended.outcome)
         }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
@@ -217,10 +221,14 @@ fn usage_error(error: &clap::Error) -> UsageError {
 fn fail(error: &anyhow::Error) -> ExitCode {
     let chain: Vec<String> = error.chain().map(ToString::to_string).collect();
     let (outcome, hint) = explain(error);
-    let lines = recon::telemetry::error_text(&one_line(&chain.join(": ")), &one_line(hint));
+    tell_error(&chain.join(": "), hint);
+    finish(outcome)
+}
+
+fn tell_error(message: &str, hint: &str) {
+    let lines = recon::telemetry::error_text(&one_line(message), &one_line(hint));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
-    finish(outcome)
 }
 
 /// What an error ends as, and what to do about it.

@@ -2,6 +2,7 @@
 
 use super::keys::{Key, Role, may_be_scope};
 use crate::gather::table::{Comparison, Holds, Index, IndexPart, Table, TableColumn};
+use std::collections::BTreeSet;
 
 /// The longest id of a provider (Stripe's "can contain up to 255 characters", <https://docs.stripe.com/upgrades>).
 pub const ID_CHARS_MAX: u32 = 255;
@@ -123,7 +124,8 @@ pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault
     (None, found)
 }
 
-/// Other unique indexes that take two different keys for one, however good the chosen one is.
+/// Other unique indexes that take two different keys for one, or that no `on conflict` can pass by (PostgreSQL takes all
+/// indexes over the named columns, and refuses a deferrable one among them), however good the chosen one is.
 #[must_use]
 pub fn merging<'a>(table: &'a Table, key: &Key, chosen: Option<&Index>) -> Vec<(&'a Index, Fault)> {
     let mut found = Vec::new();
@@ -137,8 +139,16 @@ pub fn merging<'a>(table: &'a Table, key: &Key, chosen: Option<&Index>) -> Vec<(
             found.extend(fault.map(|fault| (index, fault)));
             continue;
         }
-        let merges = |fault: &Fault| matches!(fault, Fault::Folds(..) | Fault::Prefix(..));
-        found.extend(faults(table, key, index).into_iter().find(merges).map(|fault| (index, fault)));
+        let is_twin = chosen.is_some_and(|chosen| {
+            let sorted = |index: &Index| index.columns().map(str::to_lowercase).collect::<BTreeSet<_>>();
+            sorted(chosen) == sorted(index)
+        });
+        let does_harm = |fault: &Fault| match fault {
+            Fault::Folds(..) | Fault::Prefix(..) => true,
+            Fault::Deferrable => is_twin,
+            _ => false,
+        };
+        found.extend(faults(table, key, index).into_iter().find(does_harm).map(|fault| (index, fault)));
     }
     found
 }

@@ -2,7 +2,7 @@
 
 use super::faults::{Fault, ID_CHARS_MAX};
 use super::keys::{Key, Role};
-use super::rebuild::rebuilt;
+use super::rebuild::{Change, rebuilt};
 use crate::gather::table::{Comparison, Dbms, Holds, Index, Relation, Table, TableColumn, quoted};
 
 /// Characters of four bytes in `InnoDB`'s 3072 bytes of a key
@@ -95,22 +95,71 @@ fn not_deferrable(table: &Table, index: &Index) -> String {
 
 /// Rows without a part of the scope are the platform account's; what a row without an id is, only a person knows.
 fn not_null(table: &Table, key: &Key, column: &str) -> Vec<String> {
-    let (table_name, name) = (t(table), q(table, column));
-    let is_id = key.columns.iter().any(|(other, role)| other == column && *role != Role::Scope);
+    let name = q(table, column);
+    let filled = filled(table, key, column).into_iter();
+    match table.dbms {
+        Dbms::Postgres => {
+            filled.chain([format!("alter table {} alter column {name} set not null", t(table))]).collect()
+        }
+        Dbms::MySql | Dbms::MariaDb => filled.chain(modified(table, column)).collect(),
+        Dbms::Sqlite => Vec::new(),
+    }
+}
+
+fn filled(table: &Table, key: &Key, column: &str) -> Option<String> {
     let is_text = table.column(column).is_some_and(|column| matches!(column.holds, Holds::Text(_)));
-    let filled = format!("update {table_name} set {name} = '' where {name} is null");
-    let filled = (!is_id && is_text).then_some(filled);
-    let changed = match table.dbms {
-        Dbms::Postgres => vec![format!("alter table {table_name} alter column {name} set not null")],
-        Dbms::MySql | Dbms::MariaDb => modified(table, column).into_iter().collect(),
-        Dbms::Sqlite => rebuilt(table, column, "not null"),
-    };
-    if changed.is_empty() { Vec::new() } else { filled.into_iter().chain(changed).collect() }
+    let (table_name, name) = (t(table), q(table, column));
+    let is_filled = is_text && !is_id(key, column);
+    is_filled.then(|| format!("update {table_name} set {name} = '' where {name} is null"))
+}
+
+fn is_id(key: &Key, column: &str) -> bool {
+    key.columns.iter().any(|(other, role)| other.eq_ignore_ascii_case(column) && *role != Role::Scope)
+}
+
+/// What must give no row before a column can be said never to be null.
+#[must_use]
+pub fn nulls(table: &Table, key: &Key, column: &str) -> String {
+    if filled(table, key, column).is_some() {
+        return String::new();
+    }
+    format!("select * from {} where {} is null", t(table), q(table, column))
+}
+
+/// What a fault changes of a column's definition on SQLite, where that takes making the table again.
+#[must_use]
+pub fn change(table: &Table, fault: &Fault) -> Option<Change> {
+    if table.dbms != Dbms::Sqlite {
+        return None;
+    }
+    match fault {
+        Fault::Nullable(column) => Some((column.clone(), "not null")),
+        Fault::Folds(column, _) | Fault::IgnoresBlanks(column, _) if compares_itself(table, column) => {
+            Some((column.clone(), "collate binary"))
+        }
+        _ => None,
+    }
+}
+
+/// All that takes making the table again on SQLite, at once: each such statement is made from the table as it is now.
+#[must_use]
+pub fn made_again(table: &Table, key: &Key, faults: &[Fault]) -> Vec<String> {
+    let changes: Vec<Change> = faults.iter().filter_map(|fault| change(table, fault)).collect();
+    let statements = if changes.is_empty() { Vec::new() } else { rebuilt(table, &changes) };
+    if statements.is_empty() {
+        return statements;
+    }
+    let nullable = changes.iter().filter(|(_, more)| *more == "not null");
+    let filled = nullable.filter_map(|(column, _)| filled(table, key, column));
+    filled.chain(statements).collect()
+}
+
+fn compares_itself(table: &Table, column: &str) -> bool {
+    table.column(column).is_some_and(|column| column.comparison != Comparison::Exact)
 }
 
 fn exact(table: &Table, index: Option<&Index>, column: &str) -> Vec<String> {
     let (table_name, name) = (t(table), q(table, column));
-    let is_columns_own = table.column(column).is_some_and(|column| column.comparison != Comparison::Exact);
     let again = |index: &Index, collation: &str| {
         let part = |part: &str| {
             let is_it = part.eq_ignore_ascii_case(column);
@@ -121,12 +170,12 @@ fn exact(table: &Table, index: Option<&Index>, column: &str) -> Vec<String> {
         vec![dropped, format!("create unique index {} on {table_name} ({})", q(table, &index.name), columns.join(", "))]
     };
     match table.dbms {
-        Dbms::Postgres if is_columns_own => {
+        Dbms::Postgres if compares_itself(table, column) => {
             vec![format!("alter table {table_name} alter column {name} type text collate \"C\"")]
         }
         Dbms::Postgres => index.map(|index| again(index, "\"C\"")).unwrap_or_default(),
         Dbms::MySql | Dbms::MariaDb => modified(table, column).into_iter().collect(),
-        Dbms::Sqlite if is_columns_own => rebuilt(table, column, "collate binary"),
+        Dbms::Sqlite if compares_itself(table, column) => Vec::new(),
         Dbms::Sqlite => index.map(|index| again(index, "binary")).unwrap_or_default(),
     }
 }

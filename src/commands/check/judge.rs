@@ -24,8 +24,11 @@ pub fn judge(table: &Table, key: &Key, facts: &Facts) -> Vec<Line> {
         let line = Line::new(Grade::Failing, "key_unknown", says);
         return vec![line.hinted(format!("its columns are {}", known.join(", ")))];
     }
-    let (index, faults) = nearest(table, key);
+    let (index, mut faults) = nearest(table, key);
+    // On SQLite a table is made again from what it was before: an index is made after that.
+    faults.sort_by_key(|fault| fixes::change(table, fault).is_none());
     let mut lines: Vec<Line> = faults.iter().map(|fault| of_fault(table, key, index, fault)).collect();
+    make_again(table, key, &faults, &mut lines);
     for (other, fault) in merging(table, key, index) {
         // The same column, found by both indexes, is put right once.
         if !faults.contains(&fault) {
@@ -46,6 +49,22 @@ pub fn judge(table: &Table, key: &Key, facts: &Facts) -> Vec<Line> {
     lines
 }
 
+/// Gives the statements for all that takes making the table again to the first of those lines.
+fn make_again(table: &Table, key: &Key, faults: &[Fault], lines: &mut [Line]) {
+    let statements = fixes::made_again(table, key, faults);
+    let changing = faults.iter().zip(lines).filter(|(fault, _)| fixes::change(table, fault).is_some());
+    for (number, (_, line)) in changing.enumerate() {
+        if statements.is_empty() {
+            "SQLite changes no column: make the table again (https://sqlite.org/lang_altertable.html#otheralter)."
+                .clone_into(&mut line.hint);
+        } else if number == 0 {
+            line.fix.clone_from(&statements);
+        } else {
+            "The statements of the line above put this right as well.".clone_into(&mut line.hint);
+        }
+    }
+}
+
 fn of_fault(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Line {
     let name = index.map_or("", |index| index.name.as_str());
     let told = tell(table, key, name, fault);
@@ -62,6 +81,9 @@ fn of_fault(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> L
     );
     if is_new_index {
         line.first = fixes::doubled(table, key);
+    }
+    if let Fault::Nullable(column) = fault {
+        line.first = fixes::nulls(table, key, column);
     }
     line.hint = hint(table, key, index, fault, line.fix.is_empty());
     line
@@ -83,9 +105,6 @@ fn hint(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault, is_by_ha
             "A unique index of a partitioned table must have the columns of its partitions: keep the keys in a table of \
              their own, written in the same transaction, and name it in [check]."
                 .to_owned()
-        }
-        _ if is_by_hand && table.dbms == Dbms::Sqlite => {
-            "SQLite changes no column: make the table again (https://sqlite.org/lang_altertable.html#otheralter).".to_owned()
         }
         Fault::NoKey | Fault::TooWide(_) if !key.is_stated => other_key(),
         _ => String::new(),

@@ -32,11 +32,20 @@ pub struct CheckArgs {
     pub json: bool,
 }
 
+/// How a check ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Outcome.
+    pub outcome: Outcome,
+    /// The worst line once more, for stderr, where anything must be put right or did not answer.
+    pub error: Option<Unusable>,
+}
+
 /// Looks at everything that a night relies on and says how it is.
 ///
 /// # Errors
 /// When nothing can be said, as stdout is closed; whatever else is wrong is a line.
-pub async fn check(config: Option<&Path>, args: CheckArgs, out: &mut (dyn Write + Send)) -> Result<Outcome> {
+pub async fn check(config: Option<&Path>, args: CheckArgs, out: &mut (dyn Write + Send)) -> Result<Ended> {
     let mut lines = Vec::new();
     if let Some(settings) = configuration(config, &mut lines) {
         lines.extend(look(settings).await);
@@ -48,7 +57,20 @@ pub async fn check(config: Option<&Path>, args: CheckArgs, out: &mut (dyn Write 
     };
     out.write_all(text.as_bytes())?;
     writeln!(out, "{}", lines::last_line(&lines))?;
-    Ok(lines::outcome(&lines))
+    Ok(Ended { outcome: lines::outcome(&lines), error: worst(&lines) })
+}
+
+/// The first of the worst lines, where it is one that ends in an exit code.
+fn worst(lines: &[Line]) -> Option<Unusable> {
+    let grade = lines.iter().map(|line| line.status).max().filter(|grade| *grade >= Grade::Unreachable)?;
+    let mut found = lines.iter().filter(|line| line.status == grade);
+    let first = found.next()?;
+    let more = match found.count() {
+        0 => String::new(),
+        count => format!(" ({count} more like it)"),
+    };
+    let message = format!("{}: {}{more}", first.check, first.says);
+    Some(Unusable::new(message, "the lines on stdout say what would go wrong and what puts each right"))
 }
 
 /// The settings with every secret; those that sign deliveries are needed where deliveries are taken only.

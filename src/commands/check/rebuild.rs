@@ -4,22 +4,20 @@
 use crate::gather::made_by::{body, of_column};
 use crate::gather::table::{Dbms, Table, quoted};
 
+/// What the definition of a column says besides.
+pub type Change = (String, &'static str);
+
 /// The statements, in one transaction; none where the table was not made in a way that is understood.
 #[must_use]
-pub fn rebuilt(table: &Table, column: &str, more: &str) -> Vec<String> {
+pub fn rebuilt(table: &Table, changes: &[Change]) -> Vec<String> {
     let Some(sql) = table.made_by.first() else { return Vec::new() };
-    let (Some((from, _)), Some((place, definition))) = (body(sql), of_column(sql, column)) else {
-        return Vec::new();
-    };
+    let Some(changed) = changed(sql, changes) else { return Vec::new() };
     let is_computed = sql.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "generated");
     if is_computed {
         return Vec::new();
     }
     let (old, new) = (quoted(Dbms::Sqlite, &table.name), quoted(Dbms::Sqlite, &format!("{}_new", table.name)));
-    let end = place + definition.trim_end().len();
-    // A comment at the end of a definition ends with its line.
-    let gap = if definition.contains("--") { "\n    " } else { " " };
-    let made = format!("create table {new} ({}{gap}{more}{}", &sql[from..end], &sql[end..]);
+    let made = format!("create table {new} ({changed}");
     let again = table.made_by.iter().skip(1).cloned();
     let before = [
         "pragma foreign_keys = off".to_owned(),
@@ -30,6 +28,20 @@ pub fn rebuilt(table: &Table, column: &str, more: &str) -> Vec<String> {
         format!("alter table {new} rename to {old}"),
     ];
     before.into_iter().chain(again).chain(["commit".to_owned()]).collect()
+}
+
+/// What stands behind the opening bracket, with every change.
+fn changed(sql: &str, changes: &[Change]) -> Option<String> {
+    let (from, _) = body(sql)?;
+    let mut text = sql.to_owned();
+    for (column, more) in changes {
+        let (place, definition) = of_column(&text, column)?;
+        let end = place + definition.trim_end().len();
+        // A comment at the end of a definition ends with its line.
+        let gap = if definition.contains("--") { "\n    " } else { " " };
+        text = format!("{}{gap}{more}{}", &text[..end], &text[end..]);
+    }
+    text.get(from..).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -51,17 +63,21 @@ mod tests {
         }
     }
 
+    fn change(column: &str, more: &'static str) -> Change {
+        (column.to_owned(), more)
+    }
+
     #[test]
     fn a_column_says_more_and_all_else_stays() {
-        let made = "CREATE TABLE events (id integer primary key, event_id text -- theirs\n, at integer) strict";
-        let found = rebuilt(&table(&[made, "create index i on events (at)"]), "event_id", "not null");
-        assert_eq!(
-            found[2],
-            "create table events_new (id integer primary key, event_id text -- theirs\n     not null\n, at integer) strict"
-                .replace("theirs\n     not", "theirs\n    not")
-        );
+        let made_by = "CREATE TABLE events (id integer primary key, event_id text -- theirs\n, at integer) strict";
+        let found = rebuilt(&table(&[made_by, "create index i on events (at)"]), &[change("event_id", "not null")]);
+        let made = "create table events_new (id integer primary key, event_id text -- theirs\n    not null\n, at integer) strict";
+        assert_eq!(found[2], made);
         assert_eq!(found[6..], ["create index i on events (at)", "commit"]);
-        assert!(rebuilt(&table(&["create table events as select 1"]), "event_id", "not null").is_empty());
-        assert!(rebuilt(&table(&[]), "event_id", "not null").is_empty());
+        let both = rebuilt(&table(&[made_by]), &[change("event_id", "collate binary"), change("at", "not null")]);
+        assert!(both[2].contains("collate binary\n, at integer not null) strict"), "{}", both[2]);
+        for made_by in ["create table events as select 1", "create table events (id integer)"] {
+            assert!(rebuilt(&table(&[made_by]), &[change("event_id", "not null")]).is_empty());
+        }
     }
 }

@@ -4,7 +4,9 @@
 use super::judge::judge;
 use super::keys::{Key, Of, shown, stated};
 use super::lines::{Grade, Line};
+use crate::commands::counted;
 use crate::config::{NamedKey, Settings, Side, Unusable};
+use crate::gather::table::Dbms;
 use crate::gather::{Dialect, Facts, Look, Looked, Rows, TableName, Which};
 use crate::provider::stripe;
 use crate::store::{Access, NoStore, Store, shown_url};
@@ -107,12 +109,12 @@ pub(super) async fn side(settings: &Settings, which: Which, has_store: bool, lin
     };
     match side {
         Side::Absent => {
-            let says = format!("{check}: none (url = \"none\"), so that this side is not compared");
+            let says = "none (url = \"none\"), so that this side is not compared";
             lines.push(Line::new(Grade::Ok, check, says));
             return;
         }
         Side::Store if !has_store => {
-            let says = format!("{check}: recon's own tables, which the first run makes");
+            let says = "recon's own tables, which the first run makes";
             lines.push(Line::new(Grade::NotChecked, check, says).hinted(
                 "Where your own tables are to be read, name their database; as it stands everything would be found missing.",
             ));
@@ -139,11 +141,11 @@ async fn look_at(
         Which::Local | Which::Store => &settings.file_tables.local,
     };
     if files.is_empty() {
-        let says = format!("{check}: {} {} at {}", facts.dbms.as_str(), facts.version, look.place());
+        let says = format!("{} {} at {}", facts.dbms.as_str(), facts.version, look.place());
         lines.push(Line::new(Grade::Ok, check, says));
-        lines.push(isolation(check, &facts));
+        lines.extend(isolation(check, &facts));
     } else {
-        lines.push(Line::new(Grade::Ok, check, format!("{check}: read from {} files or globs", files.len())));
+        lines.push(Line::new(Grade::Ok, check, format!("read from files: {}", counted(files.len() as u64, "path or pattern", "paths or patterns"))));
     }
     let looked = look.statements().await;
     lines.extend(looked.iter().flat_map(statement));
@@ -164,15 +166,19 @@ fn lenient(line: &mut Line) {
     }
 }
 
-fn isolation(check: &str, facts: &Facts) -> Line {
+/// On SQLite there is but one.
+fn isolation(check: &str, facts: &Facts) -> Option<Line> {
+    if facts.dbms == Dbms::Sqlite {
+        return None;
+    }
     let says = format!("{check}: transactions there are {} by default", facts.isolation);
     if facts.isolation == "read uncommitted" {
-        return Line::new(Grade::Warning, "isolation", says).told(
+        return Some(Line::new(Grade::Warning, "isolation", says).told(
             "A handler that looks for the event before it books sees one that is undone a moment later, and answers 200 \
              without booking. The provider does not try again.",
-        );
+        ));
     }
-    Line::new(Grade::Ok, "isolation", says)
+    Some(Line::new(Grade::Ok, "isolation", says))
 }
 
 fn statement(looked: &Looked) -> Vec<Line> {
@@ -187,7 +193,10 @@ fn statement(looked: &Looked) -> Vec<Line> {
             let says = format!("{file}: it gave no row, so that no value could be looked at");
             Line::new(Grade::NotChecked, "rows", says).hinted("Look again once there is one.")
         }
-        Rows::Read(count) => Line::new(Grade::Ok, "rows", format!("{file}: {count} rows read, as they should be")),
+        Rows::Read(count) => {
+            let rows = counted(*count as u64, "row is as it should be", "rows are as they should be");
+            Line::new(Grade::Ok, "rows", format!("{file}: {rows}"))
+        }
         Rows::Failed(error) => {
             let line = failed("rows", error);
             // The database is there: it was asked for the columns a moment ago.

@@ -65,6 +65,15 @@ impl Doctor {
     pub async fn new(kind: Kind, tables: &[String]) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let books = Books::new(kind, dir.path());
+        Self::with(kind, books, dir, tables).await
+    }
+
+    /// In this database.
+    pub async fn on(kind: Kind, books: Books, tables: &[String]) -> Self {
+        Self::with(kind, books, tempfile::tempdir().unwrap(), tables).await
+    }
+
+    async fn with(kind: Kind, books: Books, dir: tempfile::TempDir, tables: &[String]) -> Self {
         for table in tables {
             books.run_sql(table).await;
         }
@@ -110,7 +119,9 @@ pub struct Checked {
 impl Checked {
     pub async fn of(config: &std::path::Path) -> Self {
         let mut said = Vec::new();
-        let outcome = check(Some(config), CheckArgs { json: true }, &mut said).await.unwrap();
+        let ended = check(Some(config), CheckArgs { json: true }, &mut said).await.unwrap();
+        let outcome = ended.outcome;
+        assert_eq!(ended.error.is_some(), outcome != Outcome::Clean, "{:?}", ended.error);
         let said = String::from_utf8(said).unwrap();
         let (lines, last) = said.trim_end().split_once('\n').unwrap();
         assert!(last.starts_with(&format!("outcome={} findings=0 ", outcome.as_str())), "{last}");

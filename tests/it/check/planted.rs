@@ -173,6 +173,31 @@ async fn is_found_and_put_right(doctor: &Doctor, hand: &mut Hand, planted: Plant
     assert_eq!((found.outcome, found.line("event_key")["status"].as_str()), (Outcome::Clean, Some("ok")));
 }
 
+/// No index at all, null everywhere, ids that are compared without case: the statements in the order in which they are
+/// told put all of it right.
+#[tokio::test]
+async fn several_faults_at_once_are_put_right() {
+    for kind in [Kind::Sqlite, Kind::Postgres, Kind::MariaDb] {
+        let text = kind.pick("text collate nocase", "text", "text");
+        let doctor = Doctor::new(kind, &[deliveries(text, text, ""), payments(kind, PAYMENT_KEY)]).await;
+        doctor.configure("[check]\nevent_key = \"deliveries (account, event_id)\"\n");
+        let mut hand = Hand::of(&doctor).await;
+        hand.run("insert into deliveries (account, event_id) values (null, 'evt_0')").await.unwrap();
+        let found = doctor.check().await;
+        let failing = found.codes("failing");
+        assert!(failing.contains(&"no_key") && failing.contains(&"key_nullable"), "{failing:?}");
+        assert_eq!(failing.contains(&"key_folds_case"), kind != Kind::Postgres);
+        for sql in found.lines.iter().flat_map(statements) {
+            hand.run(&sql).await.unwrap();
+        }
+        assert_eq!(hand.count().await, 1, "no row is lost");
+        for harm in [Harm::Doubles("null", "'evt_1'"), Harm::Doubles("''", "null"), Harm::Doubles("''", "'evt_1'"), FOLDED] {
+            assert!(!harm.is_done(&mut hand).await, "{kind:?} {harm:?}");
+        }
+        assert_eq!(doctor.check().await.outcome, Outcome::Clean);
+    }
+}
+
 const FOLDED: Harm = Harm::Merges("'evt_1AbC'", "'evt_1aBc'");
 
 fn not_null(type_name: &str) -> String {
@@ -267,6 +292,11 @@ async fn c68_c70_each_planted_fault_of_postgres_is_found_and_put_right() {
             )
         },
         planted("key_deferrable", deliveries(key, key, "unique (account, event_id) deferrable"), Harm::Refuses),
+        Planted {
+            check: "key_deferrable",
+            more: vec!["alter table deliveries add constraint again unique (event_id, account) deferrable"],
+            ..planted("", deliveries(key, key, EVENT_KEY), Harm::Refuses)
+        },
         planted("id_too_short", deliveries(key, "varchar(40) not null", EVENT_KEY), Harm::NotTaken(LONG)),
         planted("id_not_text", deliveries(key, "bigint not null", EVENT_KEY), Harm::NotTaken("'evt_1'")),
         Planted {

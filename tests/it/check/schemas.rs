@@ -1,9 +1,12 @@
 //! What `recon check` makes of statements and tables that are sound, odd, or not to be seen through.
 
 use super::{BODY, Doctor, EFFECTS, EVENT_KEY, INBOX, PAYMENT_KEY, deliveries, id_type, payments, statements};
-use crate::books::{Kind, on_each};
+use crate::books::{Books, Kind, on_each};
+use crate::postgres::{Cluster, Place};
+use futures_util::FutureExt;
 use recon::commands::Outcome;
 use serde_json::Value;
+use std::sync::Arc;
 
 on_each!(
     sound_tables_are_said_to_be_sound,
@@ -162,4 +165,77 @@ async fn bad_statements_and_rows_are_lines(kind: Kind) {
     assert!(texts[0].contains("inbox.sql: the column status is missing"), "{}", texts[0]);
     assert!(texts[1].contains("inbox_body.sql: the database refuses it"), "{}", texts[1]);
     assert!(texts[2].contains("row effect_id=1: column amount"), "{}", texts[2]);
+}
+
+/// An unlogged table is empty after a crash; a role that may select and nothing else is told so, and of partitions what
+/// a unique index there can be.
+#[tokio::test]
+async fn an_unlogged_table_a_partitioned_one_and_a_role_that_only_reads() {
+    let cluster = Cluster::own();
+    let place = Place::on(Arc::clone(&cluster));
+    let url = place.url();
+    let text = "text not null".to_owned();
+    let unlogged = deliveries(&text, &text, EVENT_KEY).replace("create table", "create unlogged table");
+    let books = Books::Cluster(place);
+    let doctor = Doctor::on(Kind::Postgres, books, &[unlogged, payments(Kind::Postgres, PAYMENT_KEY)]).await;
+    let reader = "create role reader login; grant usage on schema public to reader;
+        grant select on all tables in schema public to reader";
+    doctor.books.run_sql(reader).await;
+    doctor.write("books.url", &url.replace("recon@", "reader@"));
+    let insert = "insert into deliveries (account, event_id) values ('', 'evt_1')";
+    let crash = || {
+        cluster.stop();
+        cluster.start_again();
+    };
+    doctor.books.run_sql(insert).await;
+    crash();
+    // It is new again.
+    doctor.books.run_sql(insert).await;
+    let found = doctor.check().await;
+    assert_eq!(found.codes("failing"), ["emptied_by_crash"], "{:#?}", found.lines);
+    for sql in statements(found.line("emptied_by_crash")) {
+        doctor.books.run_sql(&sql).await;
+    }
+    crash();
+    let again = std::panic::AssertUnwindSafe(doctor.books.run_sql(insert)).catch_unwind().await;
+    assert!(again.is_err(), "it was there after the second crash");
+    assert_eq!(doctor.check().await.outcome, Outcome::Clean);
+    // A partitioned table is unique within each partition only, by what parts it.
+    let parted = deliveries(&text, &text, "unique (event_id, at)") + " partition by range (at)";
+    for sql in [
+        "drop table deliveries",
+        &parted,
+        "create table early partition of deliveries for values from (0) to (100)",
+        "create table late partition of deliveries for values from (100) to (200)",
+        "insert into deliveries (account, event_id, at) values ('', 'evt_1', 1), ('', 'evt_1', 101)",
+        "grant select on deliveries to reader",
+    ] {
+        doctor.books.run_sql(sql).await;
+    }
+    let found = doctor.check().await;
+    let line = found.line("key_too_wide");
+    assert_eq!(line["status"], "failing");
+    assert!(statements(line).is_empty(), "no index of that table can put it right: {line}");
+    assert!(line["hint"].as_str().unwrap().contains("a table of their own"), "{line}");
+}
+
+/// Files are no tables: nothing is inserted into them.
+#[tokio::test]
+async fn sides_from_files_are_read_and_no_key_is_asked_of_them() {
+    let doctor = sound(Kind::Sqlite).await;
+    doctor.write("events.csv", "account,event_id,type,at,state\n,evt_1,charge.succeeded,1769913000000000,done\n");
+    doctor.query("inbox.sql", &INBOX.replace("at >=", "cast(at as integer) >=").replace("at <", "cast(at as integer) <"));
+    doctor.query("inbox_body.sql", "select null as body from deliveries where :event_id = event_id");
+    let provider = "[[provider]]\nname = \"stripe\"\nkind = \"github\"\n";
+    let files = "[inbox]\nurl = \"files\"\n[inbox.files]\ndeliveries = \"events.csv\"\n[local]\nurl = \"none\"\n";
+    doctor.write("recon.toml", &format!("{provider}{files}"));
+    let found = doctor.check().await;
+    assert_eq!(found.outcome, Outcome::Clean, "{:#?}", found.lines);
+    assert!(says(found.line("inbox")).contains("from files: 1 path"), "{:#?}", found.lines);
+    assert!(!format!("{:?}", found.lines).contains("event_key"));
+    doctor.write("events.csv", "account,event_id,type,at,state\n,evt_1,charge.succeeded,yesterday,done\n");
+    assert_eq!(doctor.check().await.codes("failing"), ["rows"]);
+    doctor.write("events.csv", "account,event_id\n\"evt");
+    let found = doctor.check().await;
+    assert_eq!(found.codes("failing"), ["inbox"], "{:#?}", found.lines);
 }
