@@ -186,7 +186,8 @@ impl<'a> Look<'a> {
         let of_event = self.source.statement(folder, "inbox.sql", &inbox::BINDS, &inbox::INBOX, &[]).await;
         // What is wrong with `inbox.sql` is told there.
         let Ok((statement, columns)) = of_event else { return Ok((BTreeMap::new(), Rows::Read(0))) };
-        let Ok((_, Some((scope, event_id)))) = self.first_rows("inbox.sql", &statement, &columns).await else {
+        let Ok((_, Some((scope, event_id)))) = self.first_rows("inbox.sql", &statement, &columns).await
+        else {
             return Ok((BTreeMap::new(), Rows::Read(0)));
         };
         let rows = match Inbox::open(self.settings).await? {

@@ -62,7 +62,8 @@ pub fn collation_of(sql: &str, column: &str) -> Option<String> {
     let mut found = None;
     while let Some(word) = words.next() {
         if word == "collate" {
-            found = words.next().map(|name| name.trim_matches(['"', '\'', '`', '[', ']', ',', ')']).to_owned());
+            found =
+                words.next().map(|name| name.trim_matches(['"', '\'', '`', '[', ']', ',', ')']).to_owned());
         }
     }
     found.filter(|name| name != "binary")

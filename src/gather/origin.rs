@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn what_a_select_is_called_is_no_table() {
-        let found = aliases(&words("with a as ( select 1 ) select x from ( select y from t ) as b , ( select 2 ) c"));
+        let found =
+            aliases(&words("with a as ( select 1 ) select x from ( select y from t ) as b , ( select 2 ) c"));
         for name in ["a", "b", "c"] {
             assert!(found.contains(name), "{name}");
         }

@@ -106,7 +106,8 @@ impl Statement {
                 Token::Text(text) => text,
                 _ => "",
             };
-            let is_part = text.chars().all(|letter| letter.is_alphanumeric() || letter == '_') && !text.is_empty();
+            let is_part =
+                text.chars().all(|letter| letter.is_alphanumeric() || letter == '_') && !text.is_empty();
             match text.chars().next() {
                 None => {}
                 Some('\'') => words.push("''".to_owned()),

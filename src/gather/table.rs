@@ -207,9 +207,10 @@ impl fmt::Display for Table {
 /// A name as a statement writes it: quoted where it must be.
 #[must_use]
 pub fn quoted(dbms: Dbms, name: &str) -> String {
-    let is_plain = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
-        && name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
-        && !RESERVED.contains(&name);
+    let is_plain =
+        name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+            && name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+            && !RESERVED.contains(&name);
     if is_plain {
         return name.to_owned();
     }
@@ -220,8 +221,22 @@ pub fn quoted(dbms: Dbms, name: &str) -> String {
 
 /// Words that a table of payments may be called by, and no statement takes unquoted.
 const RESERVED: [&str; 16] = [
-    "order", "user", "group", "key", "index", "table", "references", "transaction", "values", "check", "column",
-    "default", "primary", "unique", "select", "option",
+    "order",
+    "user",
+    "group",
+    "key",
+    "index",
+    "table",
+    "references",
+    "transaction",
+    "values",
+    "check",
+    "column",
+    "default",
+    "primary",
+    "unique",
+    "select",
+    "option",
 ];
 
 #[cfg(test)]

@@ -104,7 +104,8 @@ fn of_comparison(column: &TableColumn, comparison: &Comparison) -> Option<Fault>
 #[must_use]
 pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault>) {
     let is_candidate = |index: &&Index| {
-        let has = |id: &str| index.columns().any(|column| column.eq_ignore_ascii_case(id)) || index.mentions(id);
+        let has =
+            |id: &str| index.columns().any(|column| column.eq_ignore_ascii_case(id)) || index.mentions(id);
         key.ids().all(has)
     };
     let judged = table.indexes.iter().filter(is_candidate).map(|index| (index, faults(table, key, index)));
@@ -204,7 +205,9 @@ mod tests {
 
     #[test]
     fn a_full_key_is_no_fault_in_any_order_and_without_the_scope() {
-        for columns in [&["provider", "event_id"][..], &["event_id", "provider"], &["event_id"], &["EVENT_ID"]] {
+        for columns in
+            [&["provider", "event_id"][..], &["event_id", "provider"], &["event_id"], &["EVENT_ID"]]
+        {
             assert_eq!(judged(Index::plain("k", columns)), [], "{columns:?}");
         }
         assert_eq!(left_out(&key(true), &Index::plain("k", &["event_id"])), ["provider"]);

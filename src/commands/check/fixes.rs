@@ -22,7 +22,8 @@ pub fn fix(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Ve
         }
         Fault::PerhapsTooWide(_) => Vec::new(),
         Fault::Invalid => {
-            let dropped = index.map(|index| format!("drop index concurrently {}", qualified(table, &index.name)));
+            let dropped =
+                index.map(|index| format!("drop index concurrently {}", qualified(table, &index.name)));
             dropped.into_iter().chain(unique(table, key)).collect()
         }
         Fault::Deferrable => index.map(|index| not_deferrable(table, index)).into_iter().collect(),
@@ -30,7 +31,10 @@ pub fn fix(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Ve
         Fault::Prefix(column, _) => match index {
             Some(index) => {
                 let (name, columns) = (q(table, &index.name), names(table, index.columns()));
-                let whole = format!("alter table {} drop index {name}, add unique index {name} ({columns})", t(table));
+                let whole = format!(
+                    "alter table {} drop index {name}, add unique index {name} ({columns})",
+                    t(table)
+                );
                 let widened = is_long_text(table, column).then(|| modified(table, column)).flatten();
                 widened.into_iter().chain([whole]).collect()
             }
@@ -167,7 +171,10 @@ fn exact(table: &Table, index: Option<&Index>, column: &str) -> Vec<String> {
         };
         let columns: Vec<String> = index.columns().map(part).collect();
         let dropped = format!("drop index {}", qualified(table, &index.name));
-        vec![dropped, format!("create unique index {} on {table_name} ({})", q(table, &index.name), columns.join(", "))]
+        vec![
+            dropped,
+            format!("create unique index {} on {table_name} ({})", q(table, &index.name), columns.join(", ")),
+        ]
     };
     match table.dbms {
         Dbms::Postgres if compares_itself(table, column) => {

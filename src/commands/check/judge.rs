@@ -139,9 +139,7 @@ fn of_id(table: &Table, column: &TableColumn, facts: &Facts) -> Vec<Line> {
         };
         // Another provider's ids may well be numbers.
         let grade = if table.dbms == Dbms::Sqlite { Grade::Warning } else { Grade::Failing };
-        lines.push(
-            Line::new(grade, "id_not_text", says).told(story).fixed_by(fixes::widened(table, name)),
-        );
+        lines.push(Line::new(grade, "id_not_text", says).told(story).fixed_by(fixes::widened(table, name)));
         return lines;
     }
     let (Holds::Text(Some(length)) | Holds::Bytes(Some(length))) = column.holds else { return lines };
@@ -182,7 +180,9 @@ fn of_table(table: &Table) -> Vec<Line> {
         let says = format!("{table}: it is unlogged, and a crash empties it");
         let story = "After a crash no event was ever seen: what the provider delivers again is new and is booked a \
             second time. So is every replay.";
-        lines.push(Line::new(Grade::Failing, "emptied_by_crash", says).told(story).fixed_by(fixes::logged(table)));
+        lines.push(
+            Line::new(Grade::Failing, "emptied_by_crash", says).told(story).fixed_by(fixes::logged(table)),
+        );
     }
     lines
 }

@@ -185,7 +185,9 @@ mod tests {
         assert_eq!((&*table.name, key.names()), ("events", vec!["source", "mode", "external_id"]));
         assert!(key.is_open, "an account of another table");
         assert!(may_be_scope(&key, "account_id") && !may_be_scope(&key, "received_at"));
-        assert!(!may_be_scope(&key, "event_type") && !may_be_scope(&Key { is_open: false, ..key }, "account_id"));
+        assert!(
+            !may_be_scope(&key, "event_type") && !may_be_scope(&Key { is_open: false, ..key }, "account_id")
+        );
         origins.remove("event_id");
         assert_eq!(shown(Of::Event, &origins), None);
     }

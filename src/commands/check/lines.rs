@@ -225,7 +225,10 @@ mod tests {
     fn the_worst_line_decides_and_a_warning_is_clean() {
         let line = |grade| Line::new(grade, "store", "x");
         assert_eq!(outcome(&[]), Outcome::Clean);
-        assert_eq!(outcome(&[line(Grade::Ok), line(Grade::Warning), line(Grade::NotChecked)]), Outcome::Clean);
+        assert_eq!(
+            outcome(&[line(Grade::Ok), line(Grade::Warning), line(Grade::NotChecked)]),
+            Outcome::Clean
+        );
         assert_eq!(outcome(&[line(Grade::Unreachable), line(Grade::Ok)]), Outcome::Incomplete);
         assert_eq!(outcome(&[line(Grade::Failing), line(Grade::Unreachable)]), Outcome::Config);
         assert_eq!(

@@ -83,7 +83,8 @@ fn configuration(path: Option<&Path>, lines: &mut Vec<Line>) -> Option<Settings>
     };
     let all = match config::load_for(path, Needs { api_keys: true, webhook_secrets: true }) {
         Ok(settings) => {
-            let says = format!("{shown}: every setting is understood, and every secret that it names is there");
+            let says =
+                format!("{shown}: every setting is understood, and every secret that it names is there");
             lines.push(Line::new(Grade::Ok, "configuration", says));
             return Some(settings);
         }
@@ -95,7 +96,8 @@ fn configuration(path: Option<&Path>, lines: &mut Vec<Line>) -> Option<Settings>
             None
         }
         Ok(settings) => {
-            let says = format!("{shown}: every setting is understood, and every key that a run needs is there");
+            let says =
+                format!("{shown}: every setting is understood, and every key that a run needs is there");
             lines.push(Line::new(Grade::Ok, "configuration", says));
             lines.push(
                 Line::new(Grade::Warning, "webhook_secrets", all.message)

@@ -31,7 +31,11 @@ enum Said {
 }
 
 /// Asks a provider.
-pub(super) async fn check(provider: &ProviderSettings, limits: &LimitSettings, tolerance: Duration) -> Vec<Line> {
+pub(super) async fn check(
+    provider: &ProviderSettings,
+    limits: &LimitSettings,
+    tolerance: Duration,
+) -> Vec<Line> {
     let mut lines = key_kind(provider).into_iter().collect::<Vec<_>>();
     let limits = LimitSettings {
         attempts_max: limits.attempts_max.min(ATTEMPTS),
@@ -51,7 +55,9 @@ pub(super) async fn check(provider: &ProviderSettings, limits: &LimitSettings, t
             let left_out = accounts.len() - asked.len();
             (asked, (left_out > 0).then(|| format!("{left_out} more accounts are configured")))
         }
-        Accounts::All => (vec![String::new()], Some("accounts = [\"*\"]: the run asks those that the inbox names".into())),
+        Accounts::All => {
+            (vec![String::new()], Some("accounts = [\"*\"]: the run asks those that the inbox names".into()))
+        }
     };
     for account in accounts {
         let (told, is_answered) = check_account(provider, &client, &account).await;
@@ -71,7 +77,8 @@ pub(super) async fn check(provider: &ProviderSettings, limits: &LimitSettings, t
 
 /// Asks for every list of an account; `false` once nobody is answered.
 async fn check_account(provider: &ProviderSettings, client: &Client, account: &str) -> (Vec<Line>, bool) {
-    let name = if account.is_empty() { provider.name.clone() } else { format!("{} {account}", provider.name) };
+    let name =
+        if account.is_empty() { provider.name.clone() } else { format!("{} {account}", provider.name) };
     let mut lines = Vec::new();
     let (mut listed, mut forbidden) = (Vec::new(), Vec::new());
     let mut modes = Vec::new();
@@ -107,7 +114,11 @@ async fn check_account(provider: &ProviderSettings, client: &Client, account: &s
     for (list, path) in SIDE_LISTS {
         match ask(client, list, path, account).await {
             Said::Listed(_) => {
-                lines.push(Line::new(Grade::Ok, "list_permission", format!("{name}: the key may list {list}")));
+                lines.push(Line::new(
+                    Grade::Ok,
+                    "list_permission",
+                    format!("{name}: the key may list {list}"),
+                ));
             }
             // An older API does not have it.
             Said::Failed(FetchError::NotFound { .. } | FetchError::Refused { .. }) => {}
@@ -134,9 +145,7 @@ async fn ask(client: &Client, list: &str, path: &str, account: &str) -> Said {
         Err(error) => Said::Failed(error),
         Ok(body) => match (read_page(&body), serde_json::from_slice::<Newest>(&body)) {
             (_, Ok(newest)) => Said::Listed(newest.data.first().and_then(|newest| newest.livemode)),
-            (Err(problem), _) => {
-                Said::Failed(FetchError::Shape { what: format!("list {list}"), problem })
-            }
+            (Err(problem), _) => Said::Failed(FetchError::Shape { what: format!("list {list}"), problem }),
             (Ok(_), Err(_)) => Said::Listed(None),
         },
     }
@@ -211,7 +220,8 @@ fn key_mode(provider: &ProviderSettings, name: &str, modes: &[bool]) -> Line {
             Line::new(Grade::Ok, "key_mode", format!("{name}: the key is one of {mode} mode"))
         }
         None => {
-            let says = format!("{name}: no list has a record yet that says whether the key is one of {mode} mode");
+            let says =
+                format!("{name}: no list has a record yet that says whether the key is one of {mode} mode");
             Line::new(Grade::NotChecked, "key_mode", says)
         }
     }

@@ -12,11 +12,13 @@ pub type Change = (String, &'static str);
 pub fn rebuilt(table: &Table, changes: &[Change]) -> Vec<String> {
     let Some(sql) = table.made_by.first() else { return Vec::new() };
     let Some(changed) = changed(sql, changes) else { return Vec::new() };
-    let is_computed = sql.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "generated");
+    let is_computed =
+        sql.to_lowercase().split(|letter: char| !letter.is_alphanumeric()).any(|word| word == "generated");
     if is_computed {
         return Vec::new();
     }
-    let (old, new) = (quoted(Dbms::Sqlite, &table.name), quoted(Dbms::Sqlite, &format!("{}_new", table.name)));
+    let (old, new) =
+        (quoted(Dbms::Sqlite, &table.name), quoted(Dbms::Sqlite, &format!("{}_new", table.name)));
     let made = format!("create table {new} ({changed}");
     let again = table.made_by.iter().skip(1).cloned();
     let before = [
@@ -69,12 +71,15 @@ mod tests {
 
     #[test]
     fn a_column_says_more_and_all_else_stays() {
-        let made_by = "CREATE TABLE events (id integer primary key, event_id text -- theirs\n, at integer) strict";
-        let found = rebuilt(&table(&[made_by, "create index i on events (at)"]), &[change("event_id", "not null")]);
+        let made_by =
+            "CREATE TABLE events (id integer primary key, event_id text -- theirs\n, at integer) strict";
+        let found =
+            rebuilt(&table(&[made_by, "create index i on events (at)"]), &[change("event_id", "not null")]);
         let made = "create table events_new (id integer primary key, event_id text -- theirs\n    not null\n, at integer) strict";
         assert_eq!(found[2], made);
         assert_eq!(found[6..], ["create index i on events (at)", "commit"]);
-        let both = rebuilt(&table(&[made_by]), &[change("event_id", "collate binary"), change("at", "not null")]);
+        let both =
+            rebuilt(&table(&[made_by]), &[change("event_id", "collate binary"), change("at", "not null")]);
         assert!(both[2].contains("collate binary\n, at integer not null) strict"), "{}", both[2]);
         for made_by in ["create table events as select 1", "create table events (id integer)"] {
             assert!(rebuilt(&table(&[made_by]), &[change("event_id", "not null")]).is_empty());

@@ -76,7 +76,8 @@ fn no_store(settings: &Settings, place: &str) -> Line {
             .told("The first night cannot make its tables and ends at once. Nothing is compared.")
             .hinted("Make the folder, and let the user of the night write there.");
     }
-    let says = format!("{place}: no tables yet; the first run makes them, and so do `recon serve` and `recon work`");
+    let says =
+        format!("{place}: no tables yet; the first run makes them, and so do `recon serve` and `recon work`");
     Line::new(Grade::Ok, "store", says)
 }
 
@@ -145,7 +146,14 @@ async fn look_at(
         lines.push(Line::new(Grade::Ok, check, says));
         lines.extend(isolation(check, &facts));
     } else {
-        lines.push(Line::new(Grade::Ok, check, format!("read from files: {}", counted(files.len() as u64, "path or pattern", "paths or patterns"))));
+        lines.push(Line::new(
+            Grade::Ok,
+            check,
+            format!(
+                "read from files: {}",
+                counted(files.len() as u64, "path or pattern", "paths or patterns")
+            ),
+        ));
     }
     let looked = look.statements().await;
     lines.extend(looked.iter().flat_map(statement));
@@ -187,7 +195,8 @@ fn statement(looked: &Looked) -> Vec<Line> {
         Err(error) => return vec![failed("statement", error)],
         Ok((_, rows)) => rows,
     };
-    let good = Line::new(Grade::Ok, "statement", format!("{file}: the database takes it, and it gives its columns"));
+    let good =
+        Line::new(Grade::Ok, "statement", format!("{file}: the database takes it, and it gives its columns"));
     let rows = match rows {
         Rows::Read(0) => {
             let says = format!("{file}: it gave no row, so that no value could be looked at");
@@ -235,16 +244,19 @@ async fn keys(
 /// The database does not say where the id comes from: an expression, several selects, a select in the `from`.
 fn not_shown(of: Of) -> Line {
     let says = format!("{}: the database does not tell which table its id comes from", of.file());
-    let hint = format!("Name the table and the columns that make a row unique, the id last: {}", of.example());
+    let hint =
+        format!("Name the table and the columns that make a row unique, the id last: {}", of.example());
     Line::new(Grade::NotChecked, of.setting(), says).hinted(hint)
 }
 
 fn no_table(name: &TableName, key: &Key) -> Line {
-    let shown = if name.schema.is_empty() { name.name.clone() } else { format!("{}.{}", name.schema, name.name) };
+    let shown =
+        if name.schema.is_empty() { name.name.clone() } else { format!("{}.{}", name.schema, name.name) };
     let says = format!("there is no table {shown}, or this user may not see it");
     if key.is_stated {
         let says = format!("[check] {}: {says}", key.of.setting());
-        return Line::new(Grade::Failing, "key_unknown", says).hinted("Names stand as the database has them.");
+        return Line::new(Grade::Failing, "key_unknown", says)
+            .hinted("Names stand as the database has them.");
     }
     Line::new(Grade::NotChecked, key.of.setting(), format!("{}: {says}", key.of.file()))
         .hinted(format!("Name the table that is inserted into: {}", key.of.example()))

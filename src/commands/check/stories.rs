@@ -23,7 +23,9 @@ fn told(check: &'static str, says: String, story: impl Into<String>) -> Told {
 pub fn tell(table: &Table, key: &Key, index: &str, fault: &Fault) -> Told {
     let key_names = key.names().join(", ");
     match fault {
-        Fault::NoKey => told("no_key", format!("{table}: nothing makes ({key_names}) unique"), no_key(key.of)),
+        Fault::NoKey => {
+            told("no_key", format!("{table}: nothing makes ({key_names}) unique"), no_key(key.of))
+        }
         Fault::Condition(condition) => told(
             "key_condition",
             format!("{table}: the unique index {index} covers only the rows where {condition}"),

@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn a_collation_says_in_its_name_what_it_tells_apart() {
-        for name in ["utf8mb4_general_ci", "utf8mb4_0900_ai_ci", "latin1_swedish_ci", "utf8mb4_uca1400_ai_ci"] {
+        for name in ["utf8mb4_general_ci", "utf8mb4_0900_ai_ci", "latin1_swedish_ci", "utf8mb4_uca1400_ai_ci"]
+        {
             assert!(matches!(comparison(name), Comparison::Folded(_)), "{name}");
         }
         for name in ["utf8mb4_bin", "latin1_bin", "latin1_general_cs"] {

@@ -87,7 +87,8 @@ fn indexes(rows: &[Fields], columns: &[TableColumn]) -> Vec<Index> {
             Comparison::Exact => comparison("", row.text(6), row.is(7)),
             other => other,
         };
-        let is_new = add_part(&mut indexes, row.text(0), IndexPart { column, prefix: None, comparison }, row.text(8));
+        let is_new =
+            add_part(&mut indexes, row.text(0), IndexPart { column, prefix: None, comparison }, row.text(8));
         if let Some(index) = indexes.last_mut().filter(|_| is_new) {
             index.condition = row.some(1);
             index.is_valid = row.is(2);

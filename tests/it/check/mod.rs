@@ -24,7 +24,8 @@ const INBOX: &str = "
         state as status
     from deliveries where at >= :from_us and at < :until_us
 ";
-const BODY: &str = "select event_id, body from deliveries where event_id = :event_id and :provider = 'stripe'";
+const BODY: &str =
+    "select event_id, body from deliveries where event_id = :event_id and :provider = 'stripe'";
 
 /// A text as an id should be kept.
 pub fn id_type(kind: Kind) -> &'static str {

@@ -32,7 +32,9 @@ impl Hand {
         let statement = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()));
         let done = match self {
             Self::Sqlite(connection) => statement.execute(connection).await.map(|done| done.rows_affected()),
-            Self::Postgres(connection) => statement.execute(connection).await.map(|done| done.rows_affected()),
+            Self::Postgres(connection) => {
+                statement.execute(connection).await.map(|done| done.rows_affected())
+            }
             Self::MariaDb(connection) => statement.execute(connection).await.map(|done| done.rows_affected()),
         };
         done.map_err(|error| format!("{sql}: {error}"))
@@ -63,10 +65,8 @@ enum Harm {
     Stays,
 }
 
-const LONG: &str =
-    "'cs_live_a1BcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNoPqRsTuVwXyZaBcD1'";
-const LONG_TOO: &str =
-    "'cs_live_a1BcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNoPqRsTuVwXyZaBcD2'";
+const LONG: &str = "'cs_live_a1BcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNoPqRsTuVwXyZaBcD1'";
+const LONG_TOO: &str = "'cs_live_a1BcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgHiJkLmNoPqRsTuVwXyZaBcD2'";
 
 impl Harm {
     /// Whether it is done. What was there before is gone afterwards.
@@ -191,7 +191,12 @@ async fn several_faults_at_once_are_put_right() {
             hand.run(&sql).await.unwrap();
         }
         assert_eq!(hand.count().await, 1, "no row is lost");
-        for harm in [Harm::Doubles("null", "'evt_1'"), Harm::Doubles("''", "null"), Harm::Doubles("''", "'evt_1'"), FOLDED] {
+        for harm in [
+            Harm::Doubles("null", "'evt_1'"),
+            Harm::Doubles("''", "null"),
+            Harm::Doubles("''", "'evt_1'"),
+            FOLDED,
+        ] {
             assert!(!harm.is_done(&mut hand).await, "{kind:?} {harm:?}");
         }
         assert_eq!(doctor.check().await.outcome, Outcome::Clean);
@@ -212,7 +217,11 @@ fn everywhere(kind: Kind) -> Vec<Planted> {
     vec![
         planted("no_key", deliveries(&key, &key, ""), Harm::Doubles(once, twice)),
         planted("no_key", deliveries(&key, &key, "unique (account, at)"), Harm::Doubles(once, twice)),
-        planted("key_too_wide", deliveries(&key, &key, "unique (account, event_id, at)"), Harm::Doubles(once, twice)),
+        planted(
+            "key_too_wide",
+            deliveries(&key, &key, "unique (account, event_id, at)"),
+            Harm::Doubles(once, twice),
+        ),
         planted("key_nullable", deliveries(id, &key, EVENT_KEY), Harm::Doubles("null", twice)),
         planted("key_nullable", deliveries(&key, id, EVENT_KEY), Harm::Doubles(once, "null")),
     ]
@@ -221,11 +230,18 @@ fn everywhere(kind: Kind) -> Vec<Planted> {
 #[tokio::test]
 async fn c68_c70_each_planted_fault_of_sqlite_is_found_and_put_right() {
     let key = "text not null";
-    let full = |more: &'static str| Planted { more: vec![more], ..planted("", deliveries(key, key, ""), Harm::Refuses) };
+    let full = |more: &'static str| Planted {
+        more: vec![more],
+        ..planted("", deliveries(key, key, ""), Harm::Refuses)
+    };
     let mut all = everywhere(Kind::Sqlite);
     all.extend([
         // Its primary keys may be null.
-        planted("key_nullable", deliveries(key, "text", "primary key (account, event_id)"), Harm::Doubles("''", "null")),
+        planted(
+            "key_nullable",
+            deliveries(key, "text", "primary key (account, event_id)"),
+            Harm::Doubles("''", "null"),
+        ),
         Planted {
             check: "key_condition",
             ..full("create unique index k on deliveries (account, event_id) where event_id is not null")
@@ -254,8 +270,10 @@ async fn c68_c70_each_planted_fault_of_sqlite_is_found_and_put_right() {
 #[tokio::test]
 async fn c68_c70_each_planted_fault_of_postgres_is_found_and_put_right() {
     let key = "text not null";
-    let full = |more: Vec<&'static str>, harm| Planted { more, ..planted("", deliveries(key, key, ""), harm) };
-    let folded = "create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
+    let full =
+        |more: Vec<&'static str>, harm| Planted { more, ..planted("", deliveries(key, key, ""), harm) };
+    let folded =
+        "create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)";
     let on_events = "alter table deliveries alter column event_id type text collate folded";
     let twice = Harm::Doubles("''", "'evt_1'");
     let padded = Harm::Merges("'evt_1'", "'evt_1 '");
@@ -279,7 +297,10 @@ async fn c68_c70_each_planted_fault_of_postgres_is_found_and_put_right() {
         },
         Planted {
             check: "key_folds_case",
-            ..full(vec![folded, "create unique index k on deliveries (account, event_id collate folded)"], FOLDED)
+            ..full(
+                vec![folded, "create unique index k on deliveries (account, event_id collate folded)"],
+                FOLDED,
+            )
         },
         Planted {
             check: "key_invalid",
@@ -291,7 +312,11 @@ async fn c68_c70_each_planted_fault_of_postgres_is_found_and_put_right() {
                 twice,
             )
         },
-        planted("key_deferrable", deliveries(key, key, "unique (account, event_id) deferrable"), Harm::Refuses),
+        planted(
+            "key_deferrable",
+            deliveries(key, key, "unique (account, event_id) deferrable"),
+            Harm::Refuses,
+        ),
         Planted {
             check: "key_deferrable",
             more: vec!["alter table deliveries add constraint again unique (event_id, account) deferrable"],
@@ -327,10 +352,18 @@ async fn c70_each_planted_fault_of_mariadb_is_found_and_put_right() {
         planted("key_prefix", deliveries(key, key, "unique (account, event_id(40))"), long),
         planted(
             "long_ids_are_cut",
-            deliveries(key, "varchar(60) character set utf8mb4 collate utf8mb4_nopad_bin not null", EVENT_KEY),
+            deliveries(
+                key,
+                "varchar(60) character set utf8mb4 collate utf8mb4_nopad_bin not null",
+                EVENT_KEY,
+            ),
             long,
         ),
-        planted("id_not_text", deliveries(key, "bigint not null", EVENT_KEY), Harm::Merges("'evt_1'", "'evt_2'")),
+        planted(
+            "id_not_text",
+            deliveries(key, "bigint not null", EVENT_KEY),
+            Harm::Merges("'evt_1'", "'evt_2'"),
+        ),
         planted("no_transactions", engine, Harm::Stays),
     ]);
     are_found_and_put_right(Kind::MariaDb, all).await;

@@ -1,6 +1,8 @@
 //! What `recon check` makes of statements and tables that are sound, odd, or not to be seen through.
 
-use super::{BODY, Doctor, EFFECTS, EVENT_KEY, INBOX, PAYMENT_KEY, deliveries, id_type, payments, statements};
+use super::{
+    BODY, Doctor, EFFECTS, EVENT_KEY, INBOX, PAYMENT_KEY, deliveries, id_type, payments, statements,
+};
 use crate::books::{Books, Kind, on_each};
 use crate::postgres::{Cluster, Place};
 use futures_util::FutureExt;
@@ -61,7 +63,10 @@ async fn the_key_is_found_through_the_statement(kind: Kind) {
     assert_eq!(found.line("event_key")["status"], "ok", "the better one of two: {:#?}", found.lines);
     // Through a join, an alias and a select in the from.
     let joined = INBOX
-        .replace("from deliveries", "from (select * from deliveries) d join payments p on p.event_id = d.event_id")
+        .replace(
+            "from deliveries",
+            "from (select * from deliveries) d join payments p on p.event_id = d.event_id",
+        )
         .replace("where at >= :from_us and at <", "where d.at >= :from_us and d.at <")
         .replace(" account, 'live'", " d.account, 'live'")
         .replace("event_id, type", "d.event_id, type")
@@ -72,7 +77,8 @@ async fn the_key_is_found_through_the_statement(kind: Kind) {
     // MariaDB names the alias.
     assert_eq!(status, kind.pick("ok", "ok", "not_checked"), "{:#?}", found.lines);
     // The statement makes the account of something: it may be the column `account` of the index.
-    doctor.query("inbox.sql", &INBOX.replace(" account, 'live'", " coalesce(account, '') as account, 'live'"));
+    doctor
+        .query("inbox.sql", &INBOX.replace(" account, 'live'", " coalesce(account, '') as account, 'live'"));
     let line = found_line(&doctor, "key_too_wide").await;
     assert_eq!(line["status"], "not_checked");
     let hint = line["hint"].as_str().unwrap();
@@ -101,14 +107,18 @@ async fn what_cannot_be_seen_through_is_not_called_ok(kind: Kind) {
     let plain = INBOX.trim();
     let union = format!("{plain} union all {}", plain.replace("deliveries", "raw_deliveries"));
     let made = plain.replace("event_id, type", "concat(event_id, '') as event_id, type");
-    let made = if kind == Kind::Sqlite { made.replace("concat(event_id, '')", "event_id || ''") } else { made };
+    let made =
+        if kind == Kind::Sqlite { made.replace("concat(event_id, '')", "event_id || ''") } else { made };
     // The select in the from is called as the sound table is.
     let alias = plain.replace("from deliveries", "from (select * from raw_deliveries) deliveries");
     let cte = format!("with deliveries as (select * from raw_deliveries) {plain}");
     for (text, expected) in [
         (union, "event_key not_checked"),
         (made, "event_key not_checked"),
-        (plain.replace("from deliveries", "from shown"), kind.pick("no_key failing", "event_key not_checked", "event_key not_checked")),
+        (
+            plain.replace("from deliveries", "from shown"),
+            kind.pick("no_key failing", "event_key not_checked", "event_key not_checked"),
+        ),
         (alias, kind.pick("no_key failing", "no_key failing", "event_key not_checked")),
         (cte, kind.pick("no_key failing", "no_key failing", "event_key not_checked")),
     ] {
@@ -223,11 +233,18 @@ async fn an_unlogged_table_a_partitioned_one_and_a_role_that_only_reads() {
 #[tokio::test]
 async fn sides_from_files_are_read_and_no_key_is_asked_of_them() {
     let doctor = sound(Kind::Sqlite).await;
-    doctor.write("events.csv", "account,event_id,type,at,state\n,evt_1,charge.succeeded,1769913000000000,done\n");
-    doctor.query("inbox.sql", &INBOX.replace("at >=", "cast(at as integer) >=").replace("at <", "cast(at as integer) <"));
+    doctor.write(
+        "events.csv",
+        "account,event_id,type,at,state\n,evt_1,charge.succeeded,1769913000000000,done\n",
+    );
+    doctor.query(
+        "inbox.sql",
+        &INBOX.replace("at >=", "cast(at as integer) >=").replace("at <", "cast(at as integer) <"),
+    );
     doctor.query("inbox_body.sql", "select null as body from deliveries where :event_id = event_id");
     let provider = "[[provider]]\nname = \"stripe\"\nkind = \"github\"\n";
-    let files = "[inbox]\nurl = \"files\"\n[inbox.files]\ndeliveries = \"events.csv\"\n[local]\nurl = \"none\"\n";
+    let files =
+        "[inbox]\nurl = \"files\"\n[inbox.files]\ndeliveries = \"events.csv\"\n[local]\nurl = \"none\"\n";
     doctor.write("recon.toml", &format!("{provider}{files}"));
     let found = doctor.check().await;
     assert_eq!(found.outcome, Outcome::Clean, "{:#?}", found.lines);

@@ -47,8 +47,7 @@ async fn a_list_that_the_key_may_not_read_is_named_with_its_permission() {
     let stage = stage(faults).await;
     let found = Checked::of(&stage.config()).await;
     assert_eq!(found.outcome, Outcome::Config);
-    let hints: Vec<&str> =
-        found.with("failing").iter().map(|line| line["hint"].as_str().unwrap()).collect();
+    let hints: Vec<&str> = found.with("failing").iter().map(|line| line["hint"].as_str().unwrap()).collect();
     assert_eq!(hints.len(), 2, "{:#?}", found.lines);
     assert!(hints[0].contains("Read on \"Disputes\""), "{}", hints[0]);
     assert!(hints[1].contains("Read on \"Balance transaction sources\""), "{}", hints[1]);
@@ -118,11 +117,9 @@ async fn a_clock_that_differs_is_told() {
 #[tokio::test]
 async fn a_key_of_the_other_mode_is_known_by_what_it_reads() {
     let record = r#"{"id":"ch_1","created":1,"livemode":false}"#;
-    for (record, key, expected) in [
-        (record, "sort-of-key", "failing"),
-        ("", "sort-of-key", "not_checked"),
-        ("", "rk_live_x", "ok"),
-    ] {
+    for (record, key, expected) in
+        [(record, "sort-of-key", "failing"), ("", "sort-of-key", "not_checked"), ("", "rk_live_x", "ok")]
+    {
         let found = said_of("Thu, 01 Jan 2026 00:00:00 GMT", record, key).await;
         assert_eq!(found.line("key_mode")["status"], expected, "{:#?}", found.lines);
     }
@@ -136,7 +133,8 @@ async fn what_is_wrong_with_the_configuration_is_a_line() {
     let config = dir.path().join("recon.toml");
     let found = Checked::of(&config).await;
     assert_eq!((found.outcome, found.codes("failing")), (Outcome::Config, vec!["configuration"]));
-    let provider = "[[provider]]\nname = \"gh\"\nkind = \"github\"\nwebhook_secrets = [{ env = \"RECON_NOT_SET\" }]\n";
+    let provider =
+        "[[provider]]\nname = \"gh\"\nkind = \"github\"\nwebhook_secrets = [{ env = \"RECON_NOT_SET\" }]\n";
     let rest = "[inbox]\nurl = \"none\"\n[local]\nurl = \"none\"\n";
     std::fs::write(&config, format!("{provider}{rest}")).unwrap();
     let found = Checked::of(&config).await;
