@@ -85,7 +85,9 @@ fn of_part(table: &Table, key: &Key, index: &Index, part: &IndexPart) -> Vec<Fau
     let is_id = key.ids().any(|id| id.eq_ignore_ascii_case(name));
     if is_id {
         found.extend(part.prefix.map(|length| Fault::Prefix(name.to_owned(), length)));
-        found.extend(of_comparison(column, &part.comparison));
+        // An exact index does not help a handler that looks first: that compares as the column does.
+        let by_index = of_comparison(column, &part.comparison);
+        found.extend(by_index.or_else(|| of_comparison(column, &column.comparison)));
     }
     found
 }
@@ -154,11 +156,11 @@ pub fn merging<'a>(table: &'a Table, key: &Key, chosen: Option<&Index>) -> Vec<(
     found
 }
 
-/// Columns of the scope that the table has and the index leaves out.
+/// Columns of the scope, and the kind, that the table has and the index leaves out.
 #[must_use]
 pub fn left_out<'a>(key: &'a Key, index: &Index) -> Vec<&'a str> {
     let is_missing = |(name, role): &&(String, Role)| {
-        *role == Role::Scope && !index.columns().any(|column| column.eq_ignore_ascii_case(name))
+        *role != Role::Id && !index.columns().any(|column| column.eq_ignore_ascii_case(name))
     };
     key.columns.iter().filter(is_missing).map(|(name, _)| name.as_str()).collect()
 }
@@ -196,7 +198,7 @@ mod tests {
 
     fn key(is_open: bool) -> Key {
         let columns = vec![("provider".to_owned(), Role::Scope), ("event_id".to_owned(), Role::Id)];
-        Key { of: Of::Event, columns, is_open, is_stated: false }
+        Key { of: Of::Event, columns, is_open, is_stated: false, has_reversals: false }
     }
 
     fn judged(index: Index) -> Vec<Fault> {

@@ -15,9 +15,7 @@ pub fn fix(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Ve
     match fault {
         Fault::NoKey | Fault::Condition(_) | Fault::TooWide(_) => unique(table, key),
         Fault::Expression => {
-            let concurrently = if table.dbms == Dbms::Postgres { "concurrently " } else { "" };
-            let dropped =
-                index.map(|index| format!("drop index {concurrently}{}", qualified(table, &index.name)));
+            let dropped = index.into_iter().flat_map(|index| dropped(table, index));
             unique(table, key).into_iter().chain(dropped).collect()
         }
         Fault::PerhapsTooWide(_) => Vec::new(),
@@ -66,7 +64,18 @@ pub fn widened(table: &Table, column: &str) -> Vec<String> {
     }
 }
 
+/// An index goes, while others write.
+#[must_use]
+pub fn dropped(table: &Table, index: &Index) -> Vec<String> {
+    let concurrently = if table.dbms == Dbms::Postgres { "concurrently " } else { "" };
+    vec![format!("drop index {concurrently}{}", qualified(table, &index.name))]
+}
+
+/// None where rows that undo others have the same columns.
 fn unique(table: &Table, key: &Key) -> Vec<String> {
+    if key.has_reversals {
+        return Vec::new();
+    }
     let columns = names(table, key.names().into_iter());
     let name = q(table, &index_name(table, key));
     let on = format!("{name} on {} ({columns})", t(table));

@@ -2,7 +2,7 @@
 
 use super::faults::{Fault, ID_CHARS_MAX, ID_CHARS_SEEN, left_out, merging, nearest};
 use super::fixes;
-use super::keys::Key;
+use super::keys::{Key, Of};
 use super::lines::{Grade, Line};
 use super::stories::tell;
 use crate::gather::Facts;
@@ -31,9 +31,16 @@ pub fn judge(table: &Table, key: &Key, facts: &Facts) -> Vec<Line> {
     make_again(table, key, &faults, &mut lines);
     for (other, fault) in merging(table, key, index) {
         // The same column, found by both indexes, is put right once.
-        if !faults.contains(&fault) {
-            lines.push(of_fault(table, key, Some(other), &fault));
+        if faults.contains(&fault) {
+            continue;
         }
+        let mut line = of_fault(table, key, Some(other), &fault);
+        if fault == Fault::Expression {
+            // What it makes alike is not known, and `on conflict` has another one to go by.
+            line.status = Grade::Warning;
+            line.fix = fixes::dropped(table, other);
+        }
+        lines.push(line);
     }
     lines.extend(index.and_then(|index| narrow(table, key, index)));
     for id in key.ids() {
@@ -79,7 +86,7 @@ fn of_fault(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> L
         fault,
         Fault::NoKey | Fault::Condition(_) | Fault::Expression | Fault::TooWide(_) | Fault::Invalid
     );
-    if is_new_index {
+    if is_new_index && !line.fix.is_empty() {
         line.first = fixes::doubled(table, key);
     }
     if let Fault::Nullable(column) = fault {
@@ -97,6 +104,11 @@ fn hint(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault, is_by_ha
         )
     };
     match fault {
+        _ if is_by_hand && key.has_reversals => format!(
+            "Rows that undo others have the same object, so that its columns cannot be unique. Give each row a text of \
+             its own, as `credit:ch_1` and `reverse:` with the id of the row that it undoes, make that unique, and name \
+             it: [check] {setting} = \"{table} (effect_key)\"."
+        ),
         Fault::PerhapsTooWide(_) => {
             let columns: Vec<&str> = index.into_iter().flat_map(Index::columns).collect();
             format!("If it does: [check] {setting} = \"{table} ({})\", the id last.", columns.join(", "))
@@ -119,8 +131,13 @@ fn narrow(table: &Table, key: &Key, index: &Index) -> Option<Line> {
     let list = left_out.join(", ");
     let says = format!("{table}: the unique index {} leaves out {list}", index.name);
     let story = format!(
-        "An id that comes again with another {list} is taken for a repetition and dropped. A test event that the \
-         provider's dashboard sends with one id for everybody keeps a live one out so."
+        "An id that comes again with another {list} is taken for a repetition and dropped. {}",
+        match key.of {
+            Of::Event => {
+                "A test event that the provider's dashboard sends with one id for everybody keeps a live one out so."
+            }
+            Of::Effect => "A refund that is booked on the id of its charge never gets in so.",
+        }
     );
     Some(Line::new(Grade::Warning, "key_too_narrow", says).told(story))
 }
@@ -185,4 +202,88 @@ fn of_table(table: &Table) -> Vec<Line> {
         );
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::check::keys::Role;
+    use crate::gather::table::Comparison;
+
+    fn column(name: &str, type_name: &str, holds: Holds) -> TableColumn {
+        TableColumn {
+            name: name.to_owned(),
+            type_name: type_name.to_owned(),
+            holds,
+            is_nullable: false,
+            comparison: Comparison::Exact,
+            default: None,
+        }
+    }
+
+    fn table(dbms: Dbms, id: TableColumn) -> Table {
+        Table {
+            dbms,
+            schema: String::new(),
+            name: "payments".to_owned(),
+            relation: Relation::Table,
+            unsafe_engine: None,
+            is_unlogged: false,
+            columns: vec![column("kind", "text", Holds::Text(None)), id],
+            indexes: vec![Index::plain("k", &["charge_id", "kind"])],
+            made_by: Vec::new(),
+        }
+    }
+
+    fn key() -> Key {
+        let columns = vec![("kind".to_owned(), Role::Kind), ("charge_id".to_owned(), Role::Id)];
+        Key { of: Of::Effect, columns, is_open: false, is_stated: false, has_reversals: false }
+    }
+
+    fn facts(dbms: Dbms, refuses_long_texts: bool) -> Facts {
+        let isolation = String::new();
+        Facts { dbms, version: String::new(), isolation, refuses_long_texts, journal: String::new() }
+    }
+
+    fn said(dbms: Dbms, id: TableColumn, is_strict: bool) -> Vec<(Grade, &'static str)> {
+        let lines = judge(&table(dbms, id), &key(), &facts(dbms, is_strict));
+        lines.iter().map(|line| (line.status, line.check)).collect()
+    }
+
+    #[test]
+    fn an_id_is_long_enough_or_told() {
+        let id = |length| column("charge_id", "varchar", Holds::Text(Some(length)));
+        let ok = (Grade::Ok, "effect_key");
+        assert_eq!(said(Dbms::Postgres, id(255), true), [ok]);
+        assert_eq!(said(Dbms::Postgres, id(254), true), [ok, (Grade::Warning, "id_too_short")]);
+        assert_eq!(said(Dbms::Postgres, id(70), true), [ok, (Grade::Warning, "id_too_short")]);
+        assert_eq!(said(Dbms::Postgres, id(69), true), [(Grade::Failing, "id_too_short")]);
+        assert_eq!(said(Dbms::MySql, id(254), false), [(Grade::Failing, "long_ids_are_cut")]);
+        let number = || column("charge_id", "bigint", Holds::Number);
+        assert_eq!(said(Dbms::Postgres, number(), true), [(Grade::Failing, "id_not_text")]);
+        assert_eq!(said(Dbms::Sqlite, number(), true), [ok, (Grade::Warning, "id_not_text")]);
+    }
+
+    #[test]
+    fn the_kind_may_be_missing_from_an_index_and_is_told() {
+        let mut table = table(Dbms::Postgres, column("charge_id", "text", Holds::Text(None)));
+        table.indexes = vec![Index::plain("k", &["charge_id"])];
+        let lines = judge(&table, &key(), &facts(Dbms::Postgres, true));
+        assert_eq!((lines[0].status, lines[1].check), (Grade::Ok, "key_too_narrow"));
+    }
+
+    #[test]
+    fn rows_that_undo_others_are_never_kept_out_by_what_is_printed() {
+        let mut table = table(Dbms::Postgres, column("charge_id", "text", Holds::Text(None)));
+        table.indexes.clear();
+        let key = Key { has_reversals: true, ..key() };
+        let lines = judge(&table, &key, &facts(Dbms::Postgres, true));
+        assert_eq!((lines.len(), lines[0].check, lines[0].fix.len()), (1, "no_key", 0));
+        assert!(
+            lines[0].hint.contains("[check] effect_key = \"payments (effect_key)\""),
+            "{}",
+            lines[0].hint
+        );
+        assert!(lines[0].first.is_empty());
+    }
 }

@@ -72,6 +72,8 @@ pub struct Key {
     pub is_open: bool,
     /// `[check]` says so.
     pub is_stated: bool,
+    /// The table has rows that undo others, and those have the same object.
+    pub has_reversals: bool,
 }
 
 impl Key {
@@ -102,7 +104,9 @@ pub fn shown(of: Of, origins: &BTreeMap<String, Origin>) -> Option<(TableName, K
         Of::Effect => &[("kind", Role::Kind)],
     };
     let scope = ["provider", "account", "mode"].map(|name| (name, Role::Scope));
-    let mut key = Key { of, columns: Vec::new(), is_open: false, is_stated: false };
+    let mut key = Key { of, columns: Vec::new(), is_open: false, is_stated: false, has_reversals: false };
+    let undone = origins.get("corrects_effect_id").filter(|_| of == Of::Effect);
+    key.has_reversals = undone.is_some_and(|origin| origin.table == id.table);
     for (name, role) in scope.iter().chain(kinds) {
         match origins.get(*name).filter(|origin| origin.table == id.table) {
             Some(origin) if origin.column == id.column || key.has(&origin.column) => {}
@@ -124,7 +128,7 @@ pub fn stated(of: Of, named: &NamedKey) -> (TableName, Key) {
     let last = named.columns.len().saturating_sub(1);
     let role = |at| if at == last { Role::Id } else { Role::Scope };
     let columns = named.columns.iter().enumerate().map(|(at, name)| (name.clone(), role(at))).collect();
-    (table, Key { of, columns, is_open: false, is_stated: true })
+    (table, Key { of, columns, is_open: false, is_stated: true, has_reversals: false })
 }
 
 /// Words of names by which a table says whose a row is, or of what kind.

@@ -51,7 +51,8 @@ pub(super) async fn store(settings: &Settings, lines: &mut Vec<Line>) -> bool {
             return false;
         }
         Err(error) => {
-            lines.push(failed("store", &error));
+            let line = failed("store", &error);
+            lines.push(if is_standing(&error) { Line { status: Grade::Failing, ..line } } else { line });
             return false;
         }
     }
@@ -64,6 +65,15 @@ pub(super) async fn store(settings: &Settings, lines: &mut Vec<Line>) -> bool {
         Err(error) => lines.push(failed("store", &error)),
     }
     true
+}
+
+/// Whether the store will say the same tomorrow: nobody gets in so (PostgreSQL's classes 28, 3D and 42, SQLite's 14 and
+/// 26, <https://sqlite.org/rescode.html>), or it is no store.
+fn is_standing(error: &anyhow::Error) -> bool {
+    let of_database = error.chain().find_map(|cause| cause.downcast_ref::<sqlx::Error>());
+    let Some(error) = of_database else { return true };
+    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code).unwrap_or_default();
+    matches!(&*code, "14" | "26") || code.len() == 5 && ["28", "3D", "42"].contains(&&code[..2])
 }
 
 /// A store that the first run makes: where it is a file, its folder must be there.
@@ -144,7 +154,7 @@ async fn look_at(
     if files.is_empty() {
         let says = format!("{} {} at {}", facts.dbms.as_str(), facts.version, look.place());
         lines.push(Line::new(Grade::Ok, check, says));
-        lines.extend(isolation(check, &facts));
+        lines.push(isolation(check, &facts));
     } else {
         lines.push(Line::new(
             Grade::Ok,
@@ -174,19 +184,31 @@ fn lenient(line: &mut Line) {
     }
 }
 
-/// On SQLite there is but one.
-fn isolation(check: &str, facts: &Facts) -> Option<Line> {
+/// How others write there while a run reads.
+fn isolation(check: &str, facts: &Facts) -> Line {
     if facts.dbms == Dbms::Sqlite {
-        return None;
+        let says = format!("{check}: the journal of its file is {}", facts.journal);
+        if facts.journal == "wal" {
+            return Line::new(Grade::Ok, "isolation", says);
+        }
+        return Line::new(Grade::Warning, "isolation", says)
+            .told(
+                "While a run reads, whoever writes waits, and after its busy timeout fails with \"database is locked\". \
+                 A handler that answers 200 all the same has lost the event.",
+            )
+            .hinted("With a write-ahead log both go on at once; it stays on.")
+            .fixed_by(vec!["pragma journal_mode = wal".to_owned()]);
     }
     let says = format!("{check}: transactions there are {} by default", facts.isolation);
     if facts.isolation == "read uncommitted" {
-        return Some(Line::new(Grade::Warning, "isolation", says).told(
-            "A handler that looks for the event before it books sees one that is undone a moment later, and answers 200 \
-             without booking. The provider does not try again.",
-        ));
+        return Line::new(Grade::Warning, "isolation", says)
+            .told(
+                "A handler that looks for the event before it books sees one that is undone a moment later, and answers \
+                 200 without booking. The provider does not try again.",
+            )
+            .hinted("Set `read committed` or more for the handlers' sessions.");
     }
-    Some(Line::new(Grade::Ok, "isolation", says))
+    Line::new(Grade::Ok, "isolation", says)
 }
 
 fn statement(looked: &Looked) -> Vec<Line> {
@@ -260,4 +282,28 @@ fn no_table(name: &TableName, key: &Key) -> Line {
     }
     Line::new(Grade::NotChecked, key.of.setting(), format!("{}: {says}", key.of.file()))
         .hinted(format!("Name the table that is inserted into: {}", key.of.example()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_may_do_meanwhile_is_told() {
+        let facts = |dbms, isolation: &str, journal: &str| Facts {
+            dbms,
+            version: String::new(),
+            isolation: isolation.to_owned(),
+            journal: journal.to_owned(),
+            refuses_long_texts: true,
+        };
+        for (facts, expected) in [
+            (facts(Dbms::MySql, "read uncommitted", ""), Grade::Warning),
+            (facts(Dbms::MySql, "read committed", ""), Grade::Ok),
+            (facts(Dbms::Sqlite, "serializable", "delete"), Grade::Warning),
+            (facts(Dbms::Sqlite, "serializable", "wal"), Grade::Ok),
+        ] {
+            assert_eq!(isolation("inbox", &facts).status, expected, "{facts:?}");
+        }
+    }
 }

@@ -29,6 +29,8 @@ pub struct Facts {
     pub version: String,
     /// How transactions are kept apart by default, in lower case and with blanks.
     pub isolation: String,
+    /// SQLite: how changes are kept until they are in the file; empty elsewhere.
+    pub journal: String,
     /// Whether a text that is too long for its column is refused rather than cut.
     pub refuses_long_texts: bool,
 }

@@ -97,6 +97,7 @@ pub(super) async fn facts(reader: &mut Reader) -> Result<Facts> {
         dbms: if is_mariadb { Dbms::MariaDb } else { Dbms::MySql },
         version,
         isolation: isolation.to_ascii_lowercase().replace('-', " "),
+        journal: String::new(),
         refuses_long_texts: mode.contains("STRICT_") || mode.contains("TRADITIONAL"),
     })
 }

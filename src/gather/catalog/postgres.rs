@@ -103,5 +103,11 @@ pub(super) async fn facts(reader: &mut Reader) -> Result<Facts> {
     const FACTS: &str = include_str!("../../../queries/check/postgres_facts.sql");
     let rows = read(reader, FACTS, &[], 2).await?;
     let text = |place| rows.first().map(|row| row.text(place).to_owned()).unwrap_or_default();
-    Ok(Facts { dbms: Dbms::Postgres, version: text(1), isolation: text(0), refuses_long_texts: true })
+    Ok(Facts {
+        dbms: Dbms::Postgres,
+        version: text(1),
+        isolation: text(0),
+        journal: String::new(),
+        refuses_long_texts: true,
+    })
 }

@@ -100,10 +100,12 @@ fn condition(sql: &str) -> String {
 }
 
 pub(super) async fn facts(reader: &mut Reader) -> Result<Facts> {
-    let rows = read(reader, "select sqlite_version()", &[], 1).await?;
+    let rows = read(reader, "select sqlite_version(), journal_mode from pragma_journal_mode", &[], 2).await?;
+    let text = |place| rows.first().map(|row| row.text(place).to_owned()).unwrap_or_default();
     Ok(Facts {
         dbms: Dbms::Sqlite,
-        version: rows.first().map(|row| row.text(0).to_owned()).unwrap_or_default(),
+        version: text(0),
+        journal: text(1),
         isolation: "serializable".to_owned(),
         refuses_long_texts: true,
     })

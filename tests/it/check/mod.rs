@@ -75,6 +75,9 @@ impl Doctor {
     }
 
     async fn with(kind: Kind, books: Books, dir: tempfile::TempDir, tables: &[String]) -> Self {
+        if kind == Kind::Sqlite {
+            books.run_sql("pragma journal_mode = wal").await;
+        }
         for table in tables {
             books.run_sql(table).await;
         }
