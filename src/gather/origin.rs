@@ -44,7 +44,8 @@ pub(super) async fn origins(source: &Source, statement: &Statement) -> Result<BT
         Open::Postgres(mut transaction) => {
             let described = (described(statement.sql()), no_values(&statement.binds));
             let row = row_of_nulls(&mut transaction, &described).await.map_err(stopped)?;
-            drop(transaction);
+            // A pooler may have this one connection only.
+            transaction.rollback().await.map_err(stopped)?;
             let mut found = Vec::new();
             for column in row.columns() {
                 let numbers = column.relation_id().zip(column.relation_attribute_no());

@@ -116,6 +116,10 @@ pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault
     if let Some((index, faults)) = best {
         return (Some(index), faults);
     }
+    if key.has_reversals {
+        // Another column will be the key.
+        return (None, vec![Fault::NoKey]);
+    }
     let part = |(name, _): &(String, Role)| IndexPart {
         column: Some(name.clone()),
         prefix: None,

@@ -287,3 +287,36 @@ async fn a_side_that_is_refused_and_one_that_is_not_there() {
     doctor.write("store.url", &not_there.replace("/recon-pg-", "/recon-no-"));
     assert_eq!(doctor.check().await.codes("unreachable"), ["store"]);
 }
+
+/// Names as an object mapper makes them, in a schema that is not the first one.
+#[tokio::test]
+async fn names_are_written_as_the_database_has_them() {
+    for kind in [Kind::Postgres, Kind::MariaDb] {
+        let id = key(kind);
+        let payments = payments(kind, PAYMENT_KEY);
+        let made = deliveries(&id, &id, "");
+        let (table, quote) = match kind {
+            Kind::Postgres => ("\"Shop\".\"WebhookEvent\"", '"'),
+            _ => ("`Webhook Event`", '`'),
+        };
+        let event = format!("{quote}eventId{quote}");
+        let made = made.replace("deliveries", table).replace("event_id", &event);
+        let doctor = Doctor::new(kind, &[payments]).await;
+        if kind == Kind::Postgres {
+            doctor.books.run_sql("create schema \"Shop\"").await;
+        }
+        doctor.books.run_sql(&made).await;
+        let shown = format!("{event} as event_id");
+        doctor.query("inbox.sql", &INBOX.replace("deliveries", table).replace("event_id", &shown));
+        doctor.query("inbox_body.sql", &format!("select body from {table} where {event} = :event_id"));
+        let found = doctor.check().await;
+        assert_eq!(found.codes("failing"), ["no_key"], "{:#?}", found.lines);
+        for sql in statements(found.line("no_key")) {
+            doctor.books.run_sql(&sql).await;
+        }
+        let found = doctor.check().await;
+        assert_eq!(found.outcome, Outcome::Clean, "{:#?}", found.lines);
+        let says = says(found.line("event_key"));
+        assert!(says.contains("(account, eventId) is unique by "), "{says}");
+    }
+}
