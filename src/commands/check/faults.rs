@@ -14,6 +14,8 @@ pub const ID_CHARS_SEEN: u32 = 70;
 pub enum Fault {
     /// There is none.
     NoKey,
+    /// There is none, and another one may be what keeps rows single: its name and columns.
+    OtherKey(String, Vec<String>),
     /// It covers only some rows.
     Condition(String),
     /// It was never finished.
@@ -42,7 +44,7 @@ impl Fault {
     pub const fn weight(&self) -> u32 {
         match self {
             Self::IgnoresBlanks(..) => 0,
-            Self::PerhapsTooWide(_) => 1,
+            Self::PerhapsTooWide(_) | Self::OtherKey(..) => 1,
             Self::NoKey => 100,
             _ => 10,
         }
@@ -116,6 +118,10 @@ pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault
     if let Some((index, faults)) = best {
         return (Some(index), faults);
     }
+    if let Some(index) = other_key(table, key) {
+        let columns = index.columns().map(str::to_owned).collect();
+        return (None, vec![Fault::OtherKey(index.name.clone(), columns)]);
+    }
     if key.has_reversals {
         // Another column will be the key.
         return (None, vec![Fault::NoKey]);
@@ -129,6 +135,15 @@ pub fn nearest<'a>(table: &'a Table, key: &Key) -> (Option<&'a Index>, Vec<Fault
     let mut found = vec![Fault::NoKey];
     found.extend(faults(table, key, &wanted));
     (None, found)
+}
+
+/// A unique index whose name for its column says that it is there to keep rows single, as `effect_key` does.
+fn other_key<'a>(table: &'a Table, key: &Key) -> Option<&'a Index> {
+    const WORDS: [&str; 7] = ["key", "effect", "idempotency", "idempotent", "dedup", "dedupe", "fingerprint"];
+    let is_named = |column: &str| column.to_lowercase().split('_').any(|part| WORDS.contains(&part));
+    let is_whole = |index: &&Index| index.condition.is_none() && index.is_valid && index.expression.is_none();
+    let found = table.indexes.iter().filter(is_whole).find(|index| index.columns().any(is_named));
+    found.filter(|_| !key.is_stated)
 }
 
 /// Other unique indexes that take two different keys for one, or that no `on conflict` can pass by (PostgreSQL takes all
@@ -225,6 +240,8 @@ mod tests {
         let wide = |columns| judged(Index::plain("k", columns));
         assert_eq!(nearest(&table(vec![]), &key(true)).1, [Fault::NoKey]);
         assert_eq!(wide(&["provider"]), [Fault::NoKey], "it says nothing of events");
+        let other = Fault::OtherKey("k".to_owned(), vec!["dedup_key".to_owned()]);
+        assert_eq!(wide(&["dedup_key"]), [other], "it may be made of the event's id");
         assert_eq!(wide(&["event_id", "received_at"]), [Fault::TooWide(vec!["received_at".to_owned()])]);
         assert_eq!(wide(&["event_id", "tenant_id"]), [Fault::PerhapsTooWide(vec!["tenant_id".to_owned()])]);
         assert_eq!(judged(Index { is_valid: false, ..plain() }), [Fault::Invalid]);

@@ -18,7 +18,7 @@ pub fn fix(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> Ve
             let dropped = index.into_iter().flat_map(|index| dropped(table, index));
             unique(table, key).into_iter().chain(dropped).collect()
         }
-        Fault::PerhapsTooWide(_) => Vec::new(),
+        Fault::PerhapsTooWide(_) | Fault::OtherKey(..) => Vec::new(),
         Fault::Invalid => {
             let dropped =
                 index.map(|index| format!("drop index concurrently {}", qualified(table, &index.name)));

@@ -77,7 +77,7 @@ fn of_fault(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault) -> L
     let told = tell(table, key, name, fault);
     let grade = match fault {
         Fault::IgnoresBlanks(..) => Grade::Warning,
-        Fault::PerhapsTooWide(_) => Grade::NotChecked,
+        Fault::PerhapsTooWide(_) | Fault::OtherKey(..) => Grade::NotChecked,
         _ => Grade::Failing,
     };
     let mut line = Line::new(grade, told.check, told.says).told(told.story);
@@ -104,6 +104,10 @@ fn hint(table: &Table, key: &Key, index: Option<&Index>, fault: &Fault, is_by_ha
         )
     };
     match fault {
+        Fault::OtherKey(_, columns) => format!(
+            "If that is what keeps it single: [check] {setting} = \"{table} ({})\", the id last.",
+            columns.join(", ")
+        ),
         _ if is_by_hand && key.has_reversals => format!(
             "Rows that undo others have the same object, so that its columns cannot be unique. Give each row a text of \
              its own, as `credit:ch_1` and `reverse:` with the id of the row that it undoes, make that unique, and name \
@@ -285,5 +289,14 @@ mod tests {
             lines[0].hint
         );
         assert!(lines[0].first.is_empty());
+        // They have such a column already.
+        table.indexes.push(Index::plain("u", &["effect_key"]));
+        let lines = judge(&table, &key, &facts(Dbms::Postgres, true));
+        assert_eq!((lines.len(), lines[0].check, lines[0].status), (1, "effect_key", Grade::NotChecked));
+        assert!(
+            lines[0].hint.contains("[check] effect_key = \"payments (effect_key)\""),
+            "{}",
+            lines[0].hint
+        );
     }
 }

@@ -132,7 +132,7 @@ pub fn stated(of: Of, named: &NamedKey) -> (TableName, Key) {
 }
 
 /// Words of names by which a table says whose a row is, or of what kind.
-const SCOPE_WORDS: [&str; 23] = [
+const SCOPE_WORDS: [&str; 29] = [
     "provider",
     "account",
     "mode",
@@ -156,6 +156,12 @@ const SCOPE_WORDS: [&str; 23] = [
     "team",
     "connect",
     "service",
+    "customer",
+    "user",
+    "owner",
+    "payer",
+    "client",
+    "member",
 ];
 const KIND_WORDS: [&str; 6] = ["kind", "type", "direction", "effect", "category", "operation"];
 
@@ -188,7 +194,8 @@ mod tests {
         let (table, key) = shown(Of::Event, &origins).unwrap();
         assert_eq!((&*table.name, key.names()), ("events", vec!["source", "mode", "external_id"]));
         assert!(key.is_open, "an account of another table");
-        assert!(may_be_scope(&key, "account_id") && !may_be_scope(&key, "received_at"));
+        assert!(may_be_scope(&key, "account_id") && may_be_scope(&key, "customer_id"));
+        assert!(!may_be_scope(&key, "received_at"));
         assert!(
             !may_be_scope(&key, "event_type") && !may_be_scope(&Key { is_open: false, ..key }, "account_id")
         );

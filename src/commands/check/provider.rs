@@ -253,7 +253,7 @@ fn clock(provider: &ProviderSettings, ahead_us: Option<i64>, tolerance: Duration
         return Line::new(Grade::Ok, "clock", says);
     }
     let story = if ahead_us > 0 {
-        "A run ends its window later than the provider's now, so that payments of the last moments look missing. "
+        "A run judges what the provider may not show yet, so that payments which are on their way look missing. "
     } else {
         "A run ends its window too early, and the last payments wait for the next night. "
     };

@@ -26,6 +26,11 @@ pub fn tell(table: &Table, key: &Key, index: &str, fault: &Fault) -> Told {
         Fault::NoKey => {
             told("no_key", format!("{table}: nothing makes ({key_names}) unique"), no_key(key.of))
         }
+        Fault::OtherKey(name, columns) => told(
+            key.of.setting(),
+            format!("{table}: nothing makes ({key_names}) unique, and ({}) is by {name}", columns.join(", ")),
+            "",
+        ),
         Fault::Condition(condition) => told(
             "key_condition",
             format!("{table}: the unique index {index} covers only the rows where {condition}"),
