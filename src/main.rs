@@ -67,6 +67,14 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             };
             commands::apply::apply(&settings, &args, recon::clock::now_us()).await
         }
+        Command::Check(args) => {
+            let args = commands::check::CheckArgs { json: args.json };
+            let ended = commands::check::check(config, args, &mut Output).await?;
+            if let Some(error) = &ended.error {
+                tell_error(&error.message, &error.hint);
+            }
+            Ok(ended.outcome)
+        }
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
             let settings = config::load_without_keys(config)?;
@@ -188,10 +196,14 @@ fn refuse(error: &clap::Error) -> ExitCode {
 /// One error line, a hint, and the outcome as the last line of stdout. `left`: what the command has left.
 fn fail(error: &anyhow::Error, left: &str) -> ExitCode {
     let (outcome, hint) = trouble::explain(error, left);
-    let lines = telemetry::error_text(&telemetry::told(error), &telemetry::one_line(&hint));
+    tell_error(&telemetry::told(error), &hint);
+    finish(outcome)
+}
+
+fn tell_error(message: &str, hint: &str) {
+    let lines = telemetry::error_text(&telemetry::one_line(message), &telemetry::one_line(hint));
     // Nobody is left to tell when stderr is closed.
     drop(std::io::stderr().write_all(lines.as_bytes()));
-    finish(outcome)
 }
 
 fn finish(outcome: Outcome) -> ExitCode {

@@ -136,6 +136,14 @@ pub enum Command {
     /// sent to customers.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon apply reports/out/RUN/plan.csv")]
     Apply(ApplyArgs),
+    /// Look at everything that a night relies on, before the first one
+    ///
+    /// The configuration with every secret that it names; whether the store, each provider, the inbox and the books answer;
+    /// which lists the key may read; the clock; the local statements with a few of their rows; and whether your own tables
+    /// can hold what a correction relies on. Each failing line tells what would go wrong and what puts it right. Reads only.
+    /// Exit 0: nothing stands in the way (warnings may). 2: something did not answer. 78: something must be put right first.
+    #[command(verbatim_doc_comment, after_help = "Example:\n  recon check")]
+    Check(CheckArgs),
     /// Say when the last successful run ended; fails when that is too long ago
     ///
     /// For the monitoring that notices a job that never ran: exit 0 when the last successful run (one that
@@ -244,6 +252,14 @@ pub struct ApplyArgs {
     /// A plan.csv that a run wrote.
     #[arg(value_name = "PLAN")]
     pub plan: PathBuf,
+}
+
+/// Arguments of `recon check`.
+#[derive(Clone, Debug, Args)]
+pub struct CheckArgs {
+    /// The lines on stdout as one line of JSON, before the last line, which stays outcome=...
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `recon status`.

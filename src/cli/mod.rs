@@ -10,7 +10,7 @@ mod request;
 mod window;
 mod comparing;
 
-pub use args::{ApplyArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
+pub use args::{ApplyArgs, CheckArgs, Cli, Command, InitArgs, RunArgs, ServeArgs, StatusArgs, WorkArgs};
 pub use comparing::{CompareArgs, CompareRequest, CurrencyFrom, SideRequest};
 pub use findings::{AcceptArgs, AssignArgs, CloseArgs, FindingsCommand, ListArgs, ShowArgs};
 pub use operating::{ActArgs, InboxCommand, OutboxCommand, ReplayArgs, RetryArgs, ShowEventArgs};

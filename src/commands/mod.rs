@@ -2,6 +2,7 @@
 //! into an exit code.
 
 pub mod apply;
+pub mod check;
 pub mod completions;
 pub mod demo;
 pub mod findings;

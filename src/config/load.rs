@@ -1,6 +1,7 @@
 //! From the text of `recon.toml` to [`Settings`]. Every setting has a default except a provider's
 //! name and key; a setting that is not known, or a secret written out, stops here.
 
+use super::check::read_check;
 use super::context::{Context, Url};
 use super::document::{Document, Section};
 use super::file_tables::{self, FileTables};
@@ -36,7 +37,7 @@ const CORRECTABLE: [Kind; 6] = [
 const LOOKUPS_MAX: i64 = 1_000_000;
 /// Databases count milliseconds in 32 bits.
 const STATEMENT_TIMEOUT_MAX: Duration = Duration::from_hours(7 * 24);
-const ROOT: [&str; 15] = [
+const ROOT: [&str; 16] = [
     "store",
     "report",
     "provider",
@@ -52,6 +53,7 @@ const ROOT: [&str; 15] = [
     "outbox",
     "notify",
     "metrics",
+    "check",
 ];
 
 /// Where secrets named by `{ env = … }` are looked up.
@@ -169,6 +171,7 @@ fn parse_with(
         compare: read_compare(&root)?,
         limits: read_limits(&root)?,
         file_tables,
+        check: read_check(&root)?,
     })
 }
 

@@ -10,7 +10,9 @@ mod target;
 mod unusable;
 mod values;
 mod file_tables;
+mod check;
 
+pub use check::{CheckSettings, NamedKey};
 pub use file_tables::{FileTable, FileTables};
 pub use load::{Environment, FILE_NAME, Needs, load, load_for, load_to_apply, load_without_keys, parse};
 pub use night::{MailSettings, MailTls, NightSettings};
@@ -114,6 +116,8 @@ pub struct Settings {
     pub night: NightSettings,
     /// Where corrections go.
     pub targets: TargetSettings,
+    /// `[check]`.
+    pub check: CheckSettings,
 }
 
 impl Settings {

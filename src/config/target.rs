@@ -82,6 +82,14 @@ pub struct TargetSettings {
     pub http: Option<HttpTarget>,
 }
 
+impl TargetSettings {
+    /// Whether any kind is corrected in the team's own tables.
+    #[must_use]
+    pub fn reaches_their_tables(&self) -> bool {
+        self.chosen.values().any(|target| *target != Target::Ledger)
+    }
+}
+
 impl Settings {
     /// Where corrections of a kind go. `None`: nowhere, because the books are not recon's own and nobody chose.
     #[must_use]

@@ -9,15 +9,15 @@ use crate::record::{Fact, InboxEvent, InboxStatus, Scope, Window};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
 
-const BINDS: [&str; 2] = ["from_us", "until_us"];
-const BODY_BINDS: [&str; 4] = ["provider", "account", "mode", "event_id"];
-const INBOX: Contract = Contract {
+pub(super) const BINDS: [&str; 2] = ["from_us", "until_us"];
+pub(super) const BODY_BINDS: [&str; 4] = ["provider", "account", "mode", "event_id"];
+pub(super) const INBOX: Contract = Contract {
     required: &["provider", "account", "mode", "event_id", "event_type", "received_at_us", "status"],
     one_of: &[],
     optional: &["body_sha256"],
     row_id: "event_id",
 };
-const BODY: Contract =
+pub(super) const BODY: Contract =
     Contract { required: &["body"], one_of: &[], optional: &["event_id"], row_id: "event_id" };
 
 /// The inbox, open and checked against its contract.
@@ -161,7 +161,7 @@ impl Inbox {
 }
 
 /// An event, or the status word that is not known.
-fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
+pub(super) fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
     let event_id = row.key("event_id")?;
     let word = row.key("status")?;
     let Some(status) = status(&word) else { return Ok(Err(word)) };
@@ -188,7 +188,7 @@ fn status(word: &str) -> Option<InboxStatus> {
     })
 }
 
-fn refuse_unknown(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
+pub(super) fn refuse_unknown(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
     if words.is_empty() {
         return Ok(());
     }

@@ -14,8 +14,8 @@ use crate::store::{AliasTarget, Store, known_as, resolve};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-const BINDS: [&str; 2] = ["from_us", "until_us"];
-const EFFECTS: Contract = Contract {
+pub(super) const BINDS: [&str; 2] = ["from_us", "until_us"];
+pub(super) const EFFECTS: Contract = Contract {
     required: &[
         "effect_id",
         "provider",
@@ -32,7 +32,7 @@ const EFFECTS: Contract = Contract {
     optional: &[],
     row_id: "effect_id",
 };
-const STATES: Contract = Contract {
+pub(super) const STATES: Contract = Contract {
     required: &["provider", "account", "mode", "object_id", "status", "refunded_minor", "updated_at_us"],
     one_of: &[],
     optional: &["changed_by"],
@@ -219,8 +219,8 @@ impl LocalBooks {
                 continue;
             }
             match relation {
-                Relation::Effects => batch.push(Fact::LocalEffect(self.effect(&row)?)),
-                Relation::States => match self.state(&row)? {
+                Relation::Effects => batch.push(Fact::LocalEffect(effect(&row, self.dialect, self.window)?)),
+                Relation::States => match state(&row, &self.status_map)? {
                     Ok(state) => batch.push(Fact::LocalState(state)),
                     // Read on, so that one error names all words.
                     Err(word) => {
@@ -275,70 +275,71 @@ impl LocalBooks {
         }
         Ok(())
     }
+}
 
-    fn effect(&self, row: &RowReader<'_>) -> Result<LocalEffect, Unusable> {
-        let effect_id = row.key("effect_id")?;
-        let object_id = row.key("object_id")?;
-        let word = row.key("kind")?;
-        let kind = word.parse::<EffectKind>().map_err(|()| {
-            let known = EffectKind::ALL.map(EffectKind::as_str);
-            row.bad(
-                "kind",
-                &format!("is {}, which is no kind of effect", shown(&word)),
-                suggestion(&word, &known),
-            )
-        })?;
-        let currency = row.currency()?;
-        let amount_minor = row.amount((self.dialect.exponent)(&currency))?;
-        let corrects_effect_id = row.text("corrects_effect_id")?;
-        if amount_minor < 0 && corrects_effect_id.is_empty() {
-            return Err(row.bad(
-                "amount",
-                "is negative, and the row undoes no other",
-                "amounts are magnitudes and the kind gives the direction; name the undone row in corrects_effect_id",
-            ));
-        }
-        let applied_at_us = row.instant("applied_at_us")?;
-        Ok(LocalEffect {
-            scope: row.scope()?,
-            root_id: object_id.clone(),
-            object_id,
-            effect_id,
-            kind,
-            amount_minor,
-            currency,
-            applied_at_us,
-            event_id: row.text("event_id")?,
-            corrects_effect_id,
-            in_window: self.window.contains(applied_at_us),
-        })
+/// An effect as the row has it; whose payment it is of is not known yet.
+pub(super) fn effect(row: &RowReader<'_>, dialect: Dialect, window: Window) -> Result<LocalEffect, Unusable> {
+    let effect_id = row.key("effect_id")?;
+    let object_id = row.key("object_id")?;
+    let word = row.key("kind")?;
+    let kind = word.parse::<EffectKind>().map_err(|()| {
+        let known = EffectKind::ALL.map(EffectKind::as_str);
+        row.bad(
+            "kind",
+            &format!("is {}, which is no kind of effect", shown(&word)),
+            suggestion(&word, &known),
+        )
+    })?;
+    let currency = row.currency()?;
+    let amount_minor = row.amount((dialect.exponent)(&currency))?;
+    let corrects_effect_id = row.text("corrects_effect_id")?;
+    if amount_minor < 0 && corrects_effect_id.is_empty() {
+        return Err(row.bad(
+            "amount",
+            "is negative, and the row undoes no other",
+            "amounts are magnitudes and the kind gives the direction; name the undone row in corrects_effect_id",
+        ));
     }
+    let applied_at_us = row.instant("applied_at_us")?;
+    Ok(LocalEffect {
+        scope: row.scope()?,
+        root_id: object_id.clone(),
+        object_id,
+        effect_id,
+        kind,
+        amount_minor,
+        currency,
+        applied_at_us,
+        event_id: row.text("event_id")?,
+        corrects_effect_id,
+        in_window: window.contains(applied_at_us),
+    })
+}
 
-    /// A status row, or the word that nothing maps.
-    fn state(&self, row: &RowReader<'_>) -> Result<Result<LocalState, String>, Unusable> {
-        let object_id = row.key("object_id")?;
-        let word = row.key("status")?;
-        let Some(status) = self.status(&word) else { return Ok(Err(word)) };
-        let refunded_minor = row.integer("refunded_minor")?;
-        if refunded_minor.is_some_and(|minor| minor < 0) {
-            return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));
-        }
-        refunded_minor.map(|minor| row.within_bound("refunded_minor", minor)).transpose()?;
-        Ok(Ok(LocalState {
-            scope: row.scope()?,
-            root_id: object_id.clone(),
-            object_id,
-            status,
-            refunded_minor,
-            updated_at_us: row.instant("updated_at_us")?,
-            changed_by: row.text("changed_by")?,
-        }))
+/// A status row, or the word that nothing maps.
+pub(super) fn state(
+    row: &RowReader<'_>,
+    status_map: &BTreeMap<String, Status>,
+) -> Result<Result<LocalState, String>, Unusable> {
+    let object_id = row.key("object_id")?;
+    let word = row.key("status")?;
+    // The team's map first, then our own words.
+    let known = status_map.get(&word).copied().or_else(|| word.parse().ok());
+    let Some(status) = known else { return Ok(Err(word)) };
+    let refunded_minor = row.integer("refunded_minor")?;
+    if refunded_minor.is_some_and(|minor| minor < 0) {
+        return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));
     }
-
-    /// The team's map first, then our own words.
-    fn status(&self, word: &str) -> Option<Status> {
-        self.status_map.get(word).copied().or_else(|| word.parse().ok())
-    }
+    refunded_minor.map(|minor| row.within_bound("refunded_minor", minor)).transpose()?;
+    Ok(Ok(LocalState {
+        scope: row.scope()?,
+        root_id: object_id.clone(),
+        object_id,
+        status,
+        refunded_minor,
+        updated_at_us: row.instant("updated_at_us")?,
+        changed_by: row.text("changed_by")?,
+    }))
 }
 
 fn named(fact: &Fact) -> Option<(&Scope, &str)> {
@@ -349,7 +350,7 @@ fn named(fact: &Fact) -> Option<(&Scope, &str)> {
     }
 }
 
-fn refuse_unmapped(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
+pub(super) fn refuse_unmapped(file: &str, words: &BTreeSet<String>) -> Result<(), Unusable> {
     if words.is_empty() {
         return Ok(());
     }

@@ -1,5 +1,6 @@
 //! Gather: provider, inbox and local state become facts.
 
+mod catalog;
 mod columns;
 mod complete;
 mod connect;
@@ -8,8 +9,11 @@ mod endpoints;
 mod fresh;
 mod inbox;
 mod local;
+mod look;
+pub mod made_by;
 mod moment;
 mod mysql_value;
+mod origin;
 mod provider;
 mod reader;
 mod rows;
@@ -17,6 +21,7 @@ mod source;
 mod sqlite;
 mod standing;
 mod statement;
+pub mod table;
 mod target;
 mod target_keys;
 mod target_statement;
@@ -25,6 +30,7 @@ mod whole;
 mod file_tables;
 
 pub use crate::record::{Coverage, CoverageStatus};
+pub use catalog::{Facts, TableName};
 pub use complete::{Whole, fetch_whole};
 pub use dialect::Dialect;
 pub use endpoints::{Endpoints, endpoints, fetch_endpoints};
@@ -32,7 +38,9 @@ pub use file_tables::{Loaded, prepare};
 pub use fresh::{FreshState, fetch_state};
 pub use inbox::Inbox;
 pub use local::LocalBooks;
+pub use look::{Look, Looked, Rows, Which};
 pub use moment::Moment;
+pub use origin::Origin;
 pub use provider::{Outside, ProviderSide};
 pub use source::{DEFAULT_QUERIES, FactSink};
 pub use standing::{ExpectedEffect, Standing, fetch_standings};

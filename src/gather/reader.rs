@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use futures_util::stream::BoxStream;
 use futures_util::{StreamExt, TryStreamExt};
 use sqlx::mysql::{MySqlArguments, MySqlPool};
-use sqlx::postgres::{PgArguments, PgConnection, PgPool};
+use sqlx::postgres::{PgArguments, PgConnection, PgPool, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool};
 use sqlx::{
     Arguments, AssertSqlSafe, Column, Executor, MySql, Postgres, Row, SqlSafeStr, Sqlite, Statement as _,
@@ -54,7 +54,7 @@ pub(super) enum Bind {
 }
 
 /// A statement that gives one row of nulls with the columns of another one, and what is bound to it.
-type Described = (String, Vec<Bind>);
+pub(super) type Described = (String, Vec<Bind>);
 
 /// Reads statements at one moment.
 pub(super) struct Reader {
@@ -62,7 +62,7 @@ pub(super) struct Reader {
     told: Told,
 }
 
-enum Open {
+pub(super) enum Open {
     /// A file that is only read.
     File(Session),
     Sqlite(Transaction<'static, Sqlite>),
@@ -92,7 +92,7 @@ impl Pool {
         Ok(Reader { transaction, told: told.clone() })
     }
 
-    async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
+    pub(super) async fn begin(&self, timeout: Duration) -> sqlx::Result<Open> {
         Ok(match self {
             Self::Sqlite { pool, .. } => {
                 let mut transaction = pool.begin_with("begin deferred").await?;
@@ -220,15 +220,22 @@ pub(super) async fn warm_up(
     Ok(())
 }
 
-async fn describe(connection: &mut PgConnection, (sql, binds): &Described) -> sqlx::Result<Vec<String>> {
+async fn describe(connection: &mut PgConnection, described: &Described) -> sqlx::Result<Vec<String>> {
+    Ok(names(row_of_nulls(connection, described).await?.columns()))
+}
+
+/// One row of nulls with a statement's columns.
+pub(super) async fn row_of_nulls(
+    connection: &mut PgConnection,
+    (sql, binds): &Described,
+) -> sqlx::Result<PgRow> {
     let mut arguments = PgArguments::default();
     add_all(&mut arguments, binds.clone())?;
     let query = sqlx::query_with::<Postgres, _>(AssertSqlSafe(sql.clone()), arguments).persistent(false);
-    let row = query.fetch_one(connection).await?;
-    Ok(names(row.columns()))
+    query.fetch_one(connection).await
 }
 
-fn described(sql: &str) -> String {
+pub(super) fn described(sql: &str) -> String {
     format!("select q.* from (values (1)) one left join (\n{sql}\n) q on false")
 }
 
@@ -403,7 +410,7 @@ where
 }
 
 /// No value for each bind, of the type that its name says: instants and amounts are whole numbers.
-fn no_values(binds: &[&str]) -> Vec<Bind> {
+pub(super) fn no_values(binds: &[&str]) -> Vec<Bind> {
     let no_value = |bind: &&str| match *bind {
         name if name.ends_with("_us") || name.ends_with("_minor") => Bind::NoInteger,
         name if name.ends_with("_bytes") => Bind::NoBytes,

@@ -125,6 +125,16 @@ impl Source {
         Ok((statement, columns))
     }
 
+    /// Its connections.
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Where it is and what errors say of it.
+    pub const fn told(&self) -> &Told {
+        &self.told
+    }
+
     /// How its statements are written.
     pub const fn syntax(&self) -> Syntax {
         match self.pool {
@@ -155,11 +165,6 @@ impl Source {
             Pool::Postgres { .. } => "postgres",
             Pool::MySql(_) => "mysql",
         }
-    }
-
-    /// How errors name it.
-    pub const fn told(&self) -> &Told {
-        &self.told
     }
 
     /// All time, as far as dates of this database go.

@@ -53,9 +53,8 @@ impl SqliteRow {
     pub fn of(row: &sqlx::sqlite::SqliteRow) -> Self {
         let mut batch = Batch { columns: row.len(), ..Batch::default() };
         for place in 0..row.len() {
-            let kind = row.try_get_raw(place).map(|value| match value.is_null() {
-                true => Cow::Borrowed("NULL"),
-                false => Cow::Owned(value.type_info().name().to_owned()),
+            let kind = row.try_get_raw(place).map(|value| {
+                if value.is_null() { "NULL".to_owned() } else { value.type_info().name().to_owned() }
             });
             let number = || row.try_get_unchecked(place).map(ValueRef::Integer);
             let bytes: Vec<u8> = row.try_get_unchecked(place).unwrap_or_default();
@@ -257,7 +256,7 @@ fn bind(statement: &mut Statement<'_>, binds: &[Bind]) -> rusqlite::Result<()> {
             Bind::Text(text) => statement.raw_bind_parameter(place, text)?,
             Bind::Bytes(bytes) => statement.raw_bind_parameter(place, bytes)?,
             Bind::NoInteger | Bind::NoText | Bind::NoBytes => {
-                statement.raw_bind_parameter(place, rusqlite::types::Null)?
+                statement.raw_bind_parameter(place, rusqlite::types::Null)?;
             }
         }
     }

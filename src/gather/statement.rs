@@ -96,6 +96,39 @@ impl Statement {
         &self.sql
     }
 
+    /// Its words in lower case, without comments: names without their quotes, signs one by one, and each text as `''`.
+    pub fn words(&self) -> Vec<String> {
+        let mut reader = Reader { text: &self.sql, at: 0, syntax: self.syntax };
+        let mut words: Vec<String> = Vec::new();
+        let mut is_open = false;
+        while let Some(token) = reader.next_token() {
+            let text = match token {
+                Token::Text(text) => text,
+                _ => "",
+            };
+            let is_part =
+                text.chars().all(|letter| letter.is_alphanumeric() || letter == '_') && !text.is_empty();
+            match text.chars().next() {
+                None => {}
+                Some('\'') => words.push("''".to_owned()),
+                Some(quote @ ('"' | '`')) => words.push(text.trim_matches(quote).to_lowercase()),
+                Some(_) if is_part && is_open => {
+                    if let Some(last) = words.last_mut() {
+                        *last += &text.to_lowercase();
+                    }
+                }
+                Some(_) => words.push(text.to_lowercase()),
+            }
+            is_open = is_part;
+        }
+        words
+    }
+
+    /// The statement's first rows.
+    pub fn first_rows(&self, count: usize) -> String {
+        format!("select * from (\n{}\n) q limit {count}", self.sql)
+    }
+
     /// The statement, only rows whose `column` is one of `count` values, bound after its own. The database
     /// compares as the column does, which may take other ids for the same: its index is used only so. Whoever
     /// reads the rows leaves out what is not the same byte for byte.
@@ -256,6 +289,15 @@ mod tests {
         assert!(parse("select 1; delete from t").unwrap_err().contains("more than one"));
         assert!(parse("-- nothing yet\n;").unwrap_err().contains("no statement"));
         assert!(parse("").unwrap_err().contains("no statement"));
+    }
+
+    #[test]
+    fn words_are_names_and_signs() {
+        let statement = parse("select 'union' as \"Of\", a.b -- union\nfrom t where x>=:from_us").unwrap();
+        assert_eq!(
+            statement.words(),
+            ["select", "''", "as", "of", ",", "a", ".", "b", "from", "t", "where", "x", ">", "=", "$", "1"]
+        );
     }
 
     #[test]

@@ -6,9 +6,11 @@
 use super::answer::{Answer, Verdict, judge};
 use super::fetch_error::FetchError;
 use super::limit::{Exceeded, Limiter};
+use super::skew::ahead_us;
 use super::stripe::API_VERSION;
 use super::timing::Timing;
 use super::wait::{Backoff, wait_before_retry};
+use crate::clock::machine_now_us;
 use crate::config::{LimitSettings, ProviderSettings, Secret};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
@@ -16,7 +18,7 @@ use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::IsTerminal;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -57,6 +59,7 @@ struct Inner {
     refusals: AtomicU64,
     waited_us: AtomicU64,
     latency_us: AtomicU64,
+    clock_ahead_us: AtomicI64,
     is_trouble_told: AtomicBool,
     random: RandomState,
 }
@@ -102,6 +105,7 @@ impl Client {
             refusals: AtomicU64::new(0),
             waited_us: AtomicU64::new(0),
             latency_us: AtomicU64::new(LATENCY_US_ASSUMED),
+            clock_ahead_us: AtomicI64::new(i64::MIN),
             is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
         };
@@ -263,6 +267,13 @@ impl Client {
         Duration::from_micros(self.inner.latency_us.load(Ordering::Relaxed))
     }
 
+    /// How far this machine's clock is ahead of the provider's at least (behind: negative), µs; `None` while no answer
+    /// has said what time it is there.
+    #[must_use]
+    pub fn clock_ahead_us(&self) -> Option<i64> {
+        Some(self.inner.clock_ahead_us.load(Ordering::Relaxed)).filter(|ahead| *ahead != i64::MIN)
+    }
+
     /// The clock that this client runs on.
     #[must_use]
     pub fn timing(&self) -> &Timing {
@@ -323,7 +334,13 @@ impl Client {
         }
         inner.requests.fetch_add(1, Ordering::Relaxed);
         let started = inner.timing.elapsed();
+        let sent_us = machine_now_us();
         let response = builder.send().await?;
+        let date = response.headers().get("date").and_then(|value| value.to_str().ok());
+        let ahead = date.and_then(|date| ahead_us(date, sent_us, machine_now_us()));
+        if let Some(ahead) = ahead {
+            inner.clock_ahead_us.store(ahead, Ordering::Relaxed);
+        }
         let answer = Answer::read(response, BODY_BYTES_MAX).await;
         self.note_latency(inner.timing.elapsed().saturating_sub(started));
         answer

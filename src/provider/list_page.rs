@@ -76,6 +76,15 @@ pub(super) fn list_path(stream: &Stream, ask: &Ask) -> String {
     path
 }
 
+/// Path and query of a list's newest record.
+pub(super) fn newest_path(stream: &Stream) -> String {
+    let mut path = format!("{}?limit=1", stream.path);
+    for (name, value) in stream.query {
+        push_pair(&mut path, '&', name, value);
+    }
+    path
+}
+
 /// Path and query of a single object.
 pub(super) fn object_path(stream: &Stream, id: &str) -> String {
     let mut path = format!("{}/{}", stream.by_id_path, encode(id));

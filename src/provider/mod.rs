@@ -20,6 +20,7 @@ mod list_page;
 mod pager;
 mod progress;
 mod sightings;
+mod skew;
 mod stream_pager;
 mod timing;
 mod wait;
@@ -60,6 +61,12 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Path and query of its newest record alone, shown as a run wants records.
+    #[must_use]
+    pub fn newest_path(&self) -> String {
+        list_page::newest_path(self)
+    }
+
     /// First instant (Unix µs) that the provider lists reliably at `now_us`; `None` where it lists all.
     #[must_use]
     pub fn listed_from_us(&self, now_us: i64) -> Option<i64> {

@@ -66,7 +66,7 @@ fn decimal(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The three forms of RFC 9110 §5.6.7, as Unix µs.
-fn http_date_us(text: &str) -> Option<i64> {
+pub(super) fn http_date_us(text: &str) -> Option<i64> {
     if let Ok(at) = DateTime::parse_from_rfc2822(text) {
         return Some(at.timestamp_micros());
     }

@@ -11,6 +11,7 @@ mod both_stores;
 mod breaks;
 mod cases;
 mod chaos;
+mod check;
 mod cli;
 mod closed_pipe;
 mod comparing;

@@ -58,6 +58,8 @@ impl Server {
         let mut install = as_server_user("mariadb-install-db");
         install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         install.arg("--skip-name-resolve").arg(format!("--datadir={}", folder.path().join("data").display()));
+        // A server that starts removes what others have in the temporary folder of all.
+        install.env("TMPDIR", folder.path());
         output(&mut install, HINT);
         for _ in 0..STARTS {
             // Free a moment ago; whoever takes it meanwhile is noticed.

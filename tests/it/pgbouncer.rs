@@ -2,6 +2,7 @@
 
 use crate::books::{Books, Kind, WINDOW};
 use crate::books_oracle::staged;
+use crate::check::Checked;
 use crate::postgres::{Cluster, Place};
 use recon::demo::emulator::Faults;
 use recon::gather::Moment;
@@ -100,6 +101,12 @@ async fn a_pooler_may_stand_before_the_books_and_finds_nothing_left_behind() {
     let (_, dir) = stage.reconcile().await;
     let verdict = stage.verdict(&dir, false);
     assert!(verdict.is_exact(), "missed {:#?}, invented {:#?}", verdict.missed, verdict.invented);
+    // So may one who looks before the first night.
+    let found = Checked::of(&stage.config()).await;
+    assert_eq!(found.codes("unreachable"), Vec::<&str>::new(), "{:#?}", found.lines);
+    for check in ["statement", "rows", "no_key"] {
+        assert!(found.lines.iter().any(|line| line["check"] == check), "{check}: {:#?}", found.lines);
+    }
     // Whoever gets the one connection next.
     let options: sqlx::postgres::PgConnectOptions = url.parse().unwrap();
     let options = options.extra_float_digits(None);

@@ -27,7 +27,7 @@ pub use balance::{charge_of_intent, references, refunded_minor, stream_of_id};
 pub use event_types::{event_type_effects, tracks_of_type};
 pub use invoice::subscription_of_invoice;
 pub use money::exponent;
-pub use streams::{API_VERSION, STREAMS, is_final_root, stream_named};
+pub use streams::{API_VERSION, SIDE_LISTS, STREAMS, is_final_root, permission_of, stream_named};
 
 use crate::config::{Basis, ProviderSettings};
 use crate::record::{EffectKind, Fact, InvoiceParts, NoteKind, Scope, Window};

@@ -36,6 +36,31 @@ pub const STREAMS: &[Stream] = &[
     stream("payment_intents", "/v1/payment_intents", &[]),
 ];
 
+/// Lists beside the streams that a run asks, and does without: what they say is told only where they may be read.
+pub const SIDE_LISTS: &[(&str, &str)] = &[
+    ("webhook_endpoints", "/v1/webhook_endpoints?limit=1"),
+    ("invoice_payments", "/v1/invoice_payments?limit=1"),
+];
+
+/// The permission of a restricted key that reads a list, as the dashboard calls it.
+///
+/// Source: the page of a restricted key, and <https://docs.stripe.com/keys#limit-access>.
+#[must_use]
+pub fn permission_of(list: &str) -> &'static str {
+    match list {
+        "events" => "Events",
+        "charges" | "refunds" => "Charges and Refunds",
+        "disputes" => "Disputes",
+        "balance_transactions" => "Balance transaction sources",
+        "payouts" => "Payouts",
+        "invoices" | "invoice_payments" => "Invoices",
+        "checkout_sessions" => "Checkout Sessions",
+        "payment_intents" => "PaymentIntents",
+        "webhook_endpoints" => "Webhook Endpoints",
+        _ => "the resource of that name",
+    }
+}
+
 /// A payment intent or a payout: nothing leads on from it.
 #[must_use]
 pub fn is_final_root(id: &str) -> bool {
