@@ -3,7 +3,8 @@
 use clap::Parser;
 use recon::cli::{self, Cli, Command, RunArgs, RunRequest, UsageError};
 use recon::clock::now_us;
-use recon::commands::{self, Outcome, Output, trouble};
+use recon::commands::trouble::{self, Left};
+use recon::commands::{self, Outcome, Output};
 use recon::config::{self, Settings};
 use recon::telemetry;
 use std::io::Write;
@@ -15,7 +16,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refuse(&error),
     };
-    let left = trouble::left_by(cli.command.as_ref());
+    let left = Left::by(cli.command.as_ref());
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -185,7 +186,7 @@ fn asked_to_end() -> impl Future<Output = ()> {
 /// Arguments that clap does not accept, or its help and version.
 fn refuse(error: &clap::Error) -> ExitCode {
     if error.use_stderr() {
-        return fail(&cli::usage_error(error, commands::arguments()).into(), trouble::left_by(None));
+        return fail(&cli::usage_error(error, commands::arguments()).into(), Left::by(None));
     }
     match error.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
@@ -194,7 +195,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
 }
 
 /// One error line, a hint, and the outcome as the last line of stdout. `left`: what the command has left.
-fn fail(error: &anyhow::Error, left: &str) -> ExitCode {
+fn fail(error: &anyhow::Error, left: Left) -> ExitCode {
     let (outcome, hint) = trouble::explain(error, left);
     tell_error(&telemetry::told(error), &hint);
     finish(outcome)

@@ -2,7 +2,6 @@
 
 use crate::record::InboxStatus;
 use crate::store::sent::MessageStatus;
-use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -15,13 +14,13 @@ pub enum InboxCommand {
         #[arg(long, value_name = "STATUS", value_parser = status)]
         status: Option<InboxStatus>,
         /// How many at most; it is said where there are more.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit())]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit)]
         limit: u32,
     },
     /// List dead letters, last received first: what is not tried again without a person.
     Dead {
         /// How many at most; it is said where there are more.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit())]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit)]
         limit: u32,
     },
     /// Show what is known of an event, and what was done to it
@@ -75,7 +74,7 @@ pub enum OutboxCommand {
         #[arg(long, value_name = "STATUS", value_parser = message_status)]
         status: Option<MessageStatus>,
         /// How many at most; it is said where there are more.
-        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit())]
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = limit)]
         limit: u32,
     },
     /// Show what is known of a message, and what was done to it; never its body.
@@ -123,8 +122,8 @@ pub struct ReplayArgs {
 }
 
 /// How many rows a list has: one at least.
-fn limit() -> RangedU64ValueParser<u32> {
-    RangedU64ValueParser::new().range(1..)
+fn limit(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|limit| *limit > 0).ok_or_else(|| "must be a whole number, 1 or more".to_owned())
 }
 
 fn message_status(text: &str) -> Result<MessageStatus, String> {

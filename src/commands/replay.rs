@@ -142,19 +142,24 @@ async fn of_time(store: &Store, from_us: i64, until_us: i64, act: Act<'_>) -> Re
 /// How many are left, why, and the first of them.
 fn left_line(standing: Standing, keys: &[EventKey]) -> Option<String> {
     const NAMED_MAX: usize = 5;
-    let why = match standing {
+    let (one, many, why) = match standing {
         Standing::Ended | Standing::Waits => return None,
-        Standing::Dead => {
-            "dead letters are left: `recon inbox retry EVENT --reason …` applies and tells them"
+        Standing::Dead => (
+            "dead letter is",
+            "dead letters are",
+            "`recon inbox retry EVENT --reason …` applies it and sends its messages",
+        ),
+        Standing::Pruned => ("event is", "events are", "the bytes are no longer kept"),
+        Standing::Discarded => {
+            ("discarded event is", "discarded events are", "only by its id is one replayed")
         }
-        Standing::Pruned => "events are left: their bytes are no longer kept",
-        Standing::Discarded => "discarded events are left: only by its id is one replayed",
     };
     let mut named: Vec<String> = keys.iter().take(NAMED_MAX).map(shown).collect();
     if keys.len() > NAMED_MAX {
         named.push(format!("and {} more", keys.len() - NAMED_MAX));
     }
-    Some(format!("{} {why} ({})", keys.len(), named.join(", ")))
+    let left = counted(keys.len() as u64, one, many);
+    Some(format!("{left} left: {why} ({})", named.join(", ")))
 }
 
 /// Replays the events that are named. One that may not or cannot be replayed is an error, and nothing is done.

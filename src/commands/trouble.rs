@@ -7,9 +7,38 @@ use crate::provider;
 use crate::store::NoStore;
 use std::io::ErrorKind;
 
-/// What a command that failed has left, where nothing else is known of its error.
-#[must_use]
-pub const fn left_by(command: Option<&Command>) -> &'static str {
+/// What a command has left that did not end well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Where it could not do its work, and nothing else is known of the error.
+    trouble: &'static str,
+    /// Where its arguments or the configuration cannot be used; empty where that goes without saying.
+    refusal: &'static str,
+}
+
+impl Left {
+    /// What this command leaves; `None` is a run, and what was not understood at all.
+    #[must_use]
+    pub fn by(command: Option<&Command>) -> Self {
+        let refusal = if command.is_some_and(changes_what_is_named) { "nothing was changed" } else { "" };
+        Self { trouble: left_by(command), refusal }
+    }
+}
+
+/// Whether a person names what is to be changed, so that it matters whether a part of it was.
+const fn changes_what_is_named(command: &Command) -> bool {
+    match command {
+        Command::Inbox(command) => matches!(command, InboxCommand::Retry(_) | InboxCommand::Discard(_)),
+        Command::Outbox(command) => matches!(command, OutboxCommand::Retry(_)),
+        Command::Findings(command) => {
+            !matches!(command, FindingsCommand::List(_) | FindingsCommand::Show { .. })
+        }
+        Command::Replay(args) => args.to.is_none(),
+        _ => false,
+    }
+}
+
+const fn left_by(command: Option<&Command>) -> &'static str {
     const READS: &str = "this command only reads, so nothing was changed; it can be run again as it is";
     match command {
         Some(
@@ -34,20 +63,19 @@ pub const fn left_by(command: Option<&Command>) -> &'static str {
     }
 }
 
-/// What an error ends as, and what to do about it. `left`: what [`left_by`] says of the command.
+/// What an error ends as, and what to do about it.
 #[must_use]
-pub fn explain(error: &anyhow::Error, left: &str) -> (Outcome, String) {
-    if let Some(unusable) = cause::<Unusable>(error) {
-        return (Outcome::Config, unusable.hint.clone());
-    }
-    // Running it again as it stands cannot help either.
-    if let Some(usage) = cause::<UsageError>(error) {
-        return (Outcome::Config, usage.hint.clone());
+pub fn explain(error: &anyhow::Error, left: Left) -> (Outcome, String) {
+    // Running it again as it stands cannot help.
+    let refused = cause::<Unusable>(error).map(|unusable| &unusable.hint);
+    if let Some(hint) = refused.or_else(|| cause::<UsageError>(error).map(|usage| &usage.hint)) {
+        let told = [&**hint, left.refusal].into_iter().filter(|text| !text.is_empty());
+        return (Outcome::Config, told.collect::<Vec<_>>().join("; "));
     }
     let known = provider::hint_of(error).or_else(|| crate::gather::hint_of(error));
     let hint = match known {
         Some(hint) => hint.to_owned(),
-        None => surroundings_hint(error, left).unwrap_or_else(|| left.to_owned()),
+        None => surroundings_hint(error, left.trouble).unwrap_or_else(|| left.trouble.to_owned()),
     };
     (Outcome::Incomplete, hint)
 }
@@ -135,14 +163,18 @@ mod tests {
 
     #[test]
     fn a_store_that_is_away_and_an_address_that_is_taken_say_what_to_do() {
-        let left = left_by(None);
+        let left = Left::by(None);
         let away = anyhow::Error::new(sqlx::Error::Io(ErrorKind::ConnectionRefused.into()));
         let (outcome, hint) = explain(&away, left);
         assert_eq!(outcome, Outcome::Incomplete);
         assert!(hint.starts_with("see that the database of `[store] url` runs"), "{hint}");
-        assert!(hint.ends_with(left), "{hint}");
+        assert!(hint.ends_with(left.trouble), "{hint}");
         let taken = anyhow::Error::new(std::io::Error::from(ErrorKind::AddrInUse));
         assert!(explain(&taken, left).1.starts_with("another process listens there"));
-        assert_eq!(explain(&anyhow::anyhow!("a riddle"), "nothing").1, "nothing");
+        assert_eq!(explain(&anyhow::anyhow!("a riddle"), left).1, left.trouble);
+        let refused = anyhow::Error::new(UsageError::new("no such event", "look"));
+        assert_eq!(explain(&refused, left), (Outcome::Config, "look".to_owned()));
+        let left = Left { refusal: "nothing was changed", ..left };
+        assert_eq!(explain(&refused, left).1, "look; nothing was changed");
     }
 }

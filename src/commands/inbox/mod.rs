@@ -119,7 +119,7 @@ pub(super) fn listed(
         writeln!(out, "{line}")?;
     }
     if there > limit {
-        writeln!(out, "there are more than these {limit}: --limit N lists up to N")?;
+        writeln!(out, "and more: --limit N lists up to N")?;
     }
     writeln!(out, "outcome=clean findings=0 listed={shown}")?;
     Ok(Outcome::Clean)
@@ -157,8 +157,7 @@ fn refuse_without_bytes(events: &[Filed]) -> Result<()> {
     let is_open = |filed: &&Filed| matches!(filed.standing(), Standing::Dead | Standing::Waits);
     let Some(filed) = events.iter().filter(is_open).find(|filed| !filed.has_body) else { return Ok(()) };
     let message = format!("the bytes of {} are no longer kept, so it cannot be tried", shown(&filed.key));
-    Err(UsageError::new(message, "`recon inbox discard EVENT --reason …` ends it; nothing was changed")
-        .into())
+    Err(UsageError::new(message, "`recon inbox discard EVENT --reason …` ends it").into())
 }
 
 /// A reason with something in it.

@@ -47,7 +47,7 @@ async fn what_has_no_bytes_any_more_is_left_by_a_replay_and_by_a_retry() {
     shop.drain().await;
     let told = replayed(&shop, &whole()).await.unwrap();
     assert!(told.contains("1 event is due once more"), "{told}");
-    let left = format!("1 events are left: their bytes are no longer kept ({}/{})", scope(), old.id);
+    let left = format!("1 event is left: the bytes are no longer kept ({}/{})", scope(), old.id);
     assert!(told.contains(&left) && told.ends_with(" replayed=1 left=1\n"), "{told}");
     let refused = replayed(&shop, &one(&old.id)).await.unwrap_err();
     assert!(refused.contains(&old.id) && refused.contains("no longer kept"), "{refused}");
@@ -78,7 +78,7 @@ async fn a_dead_letter_is_retried_with_its_message_and_never_replayed() {
     let retry = format!("recon inbox retry {}/{} --reason", scope(), event.id);
     assert!(refused.contains(&retry) && refused.contains("sends its messages"), "{refused}");
     let told = replayed(&shop, &whole()).await.unwrap();
-    assert!(told.contains("0 events are due") && told.contains("1 dead letters are left"), "{told}");
+    assert!(told.contains("0 events are due") && told.contains("1 dead letter is left: "), "{told}");
     assert!(told.contains("recon inbox retry"), "{told}");
     assert_eq!(shop.end_of(&event.id).await.0, "dead");
     assert_eq!(shop.number("select count(*) from inbox_action").await, 0);
@@ -97,7 +97,7 @@ async fn what_was_discarded_comes_back_only_by_its_id_and_what_waits_is_told_why
     shop.receive([event]).await;
     said(&shop, &act(Action::Discard, &event.id, "a test of ours")).await.unwrap();
     let told = replayed(&shop, &whole()).await.unwrap();
-    assert!(told.contains("0 events are due") && told.contains("1 discarded events are left"), "{told}");
+    assert!(told.contains("0 events are due") && told.contains("1 discarded event is left: "), "{told}");
     assert_eq!(shop.end_of(&event.id).await, ("ignored".into(), "discarded".into()));
     let told = replayed(&shop, &one(&event.id)).await.unwrap();
     assert!(told.contains("1 event is due"), "{told}");

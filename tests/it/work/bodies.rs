@@ -104,9 +104,7 @@ async fn a_list_says_that_there_is_more() {
     }
     let list = |limit| InboxArgs::List { status: None, limit };
     let short = said(&shop, &list(2)).await.unwrap();
-    assert!(short.ends_with(
-        "there are more than these 2: --limit N lists up to N\noutcome=clean findings=0 listed=2\n"
-    ));
+    assert!(short.ends_with("and more: --limit N lists up to N\noutcome=clean findings=0 listed=2\n"));
     assert_eq!(short.lines().count(), 4, "{short}");
     let whole = said(&shop, &list(3)).await.unwrap();
     assert!(
