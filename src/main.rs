@@ -50,7 +50,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         .into());
     }
     match command {
-        Command::Init(args) => commands::init::init(&args.dir, &mut std::io::stdout().lock()),
+        Command::Init(args) => commands::init::init(&args, &mut std::io::stdout()).await,
         Command::Completions { shell } => print(|out| commands::completions::completions(shell, out)),
         Command::Man => print(|out| commands::man::man(out)),
         Command::Apply(args) => {

@@ -1,5 +1,6 @@
 //! Gather: provider, inbox and local state become facts.
 
+mod catalog;
 mod columns;
 mod complete;
 mod connect;
@@ -21,6 +22,7 @@ mod whole;
 mod file_tables;
 
 pub use crate::record::{Coverage, CoverageStatus};
+pub use catalog::describe;
 pub use complete::{Whole, fetch_whole};
 pub use dialect::Dialect;
 pub use endpoints::{Endpoints, endpoints, fetch_endpoints};
