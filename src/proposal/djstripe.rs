@@ -44,7 +44,7 @@ select
     {mode_of_body},
     {},
     {},
-    {},
+    {} as received_at_us,
     'failed'
 from djstripe_webhookeventtrigger t
 where {}
@@ -53,12 +53,12 @@ where {}
     and t.event_id is null",
         flavour.json_text("e.stripe_data", "account"),
         flavour.instant_us(stored, "e.djstripe_created"),
-        flavour.window(stored, "e.djstripe_created"),
+        flavour.window(stored, "e.djstripe_created", "received_at_us"),
         of_body("account"),
         of_body("id"),
         of_body("type"),
         flavour.instant_us(tried, "t.created"),
-        flavour.window(tried, "t.created"),
+        flavour.window(tried, "t.created", "received_at_us"),
     );
     let bodies = format!(
         "select
@@ -163,7 +163,7 @@ select
     'refund',
     {refunded},
     h.currency,
-    {},
+    {} as applied_at_us,
     null,
     null
 from djstripe_charge h
@@ -172,9 +172,9 @@ where {}
     and {is_captured}
     and {refunded} > 0",
             flavour.instant_us(self.created, "h.djstripe_created"),
-            flavour.window(self.created, "h.djstripe_created"),
+            flavour.window(self.created, "h.djstripe_created", "applied_at_us"),
             flavour.instant_us(self.updated, "h.djstripe_updated"),
-            flavour.window(self.updated, "h.djstripe_updated"),
+            flavour.window(self.updated, "h.djstripe_updated", "applied_at_us"),
         )
     }
 
@@ -206,7 +206,7 @@ where {}
             has_dispute("'lost'"),
             has_dispute("'needs_response', 'under_review'"),
             flavour.instant_us(self.updated, "h.djstripe_updated"),
-            flavour.window(self.updated, "h.djstripe_updated"),
+            flavour.window(self.updated, "h.djstripe_updated", "updated_at_us"),
         )
     }
 }

@@ -99,7 +99,7 @@ select
     'refund',
     {refunded},
     h.currency,
-    {},
+    {} as applied_at_us,
     null,
     null
 {joined}
@@ -107,9 +107,9 @@ where {}
     and h.amount_refunded > 0
     and {refunded} > 0",
         flavour.instant_us(created_clock, "h.created_at"),
-        flavour.window(created_clock, "h.created_at"),
+        flavour.window(created_clock, "h.created_at", "applied_at_us"),
         flavour.instant_us(updated_clock, "h.updated_at"),
-        flavour.window(updated_clock, "h.updated_at"),
+        flavour.window(updated_clock, "h.updated_at", "applied_at_us"),
     )
 }
 
@@ -129,7 +129,7 @@ from pay_charges h
 where {}
     and 1 = 0",
         flavour.instant_us(clock, "h.updated_at"),
-        flavour.window(clock, "h.updated_at"),
+        flavour.window(clock, "h.updated_at", "updated_at_us"),
     )
 }
 

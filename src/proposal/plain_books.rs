@@ -177,7 +177,7 @@ fn credits(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
         "{}\nfrom {} p\nwhere {}{}\n    and {} is not null{only}",
         effect.select(),
         flavour.table(table),
-        flavour.window(found.booked_clock.0, &name(found.booked)),
+        flavour.window(found.booked_clock.0, &name(found.booked), "applied_at_us"),
         only_stripe(flavour, table, "p", part),
         name(found.object),
     )
@@ -223,21 +223,23 @@ fn paid_only(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
         ));
         return String::new();
     };
-    let seen: Vec<&str> = table.words(column).collect();
+    part.assumed.push(format!(
+        "a row was paid where {}.{} is one of the words that effects.sql lists",
+        table.shown(),
+        column.name
+    ));
+    let list = paid_words(flavour, table, column);
+    format!("\n    and {} in (\n        {list}\n    )", flavour.column("p", column))
+}
+
+/// Every word that means paid, and the team's own spellings of them: one that is not seen yet must not be left out.
+fn paid_words(flavour: Flavour, table: &Table, column: &Column) -> String {
     let is_paid = |word: &&str| words::status(word).is_some_and(|(_, money)| money == Money::Paid);
-    let paid: Vec<&str> =
-        if seen.is_empty() { words::PAID.to_vec() } else { seen.iter().copied().filter(is_paid).collect() };
-    let shown = format!("{}.{}", table.shown(), column.name);
-    if seen.is_empty() {
-        part.assumed.push(format!("{shown} has none of its words yet: these common ones count as paid"));
-    }
-    if paid.is_empty() {
-        part.missing.push(format!("no word that means paid was seen in {shown}: every row counts as a payment"));
-        return String::new();
-    }
-    part.assumed.push(format!("a row was paid where {shown} is {}", paid.join(", ")));
-    let list: Vec<String> = paid.iter().map(|word| flavour.literal(word)).collect();
-    format!("\n    and {} in ({})", flavour.column("p", column), list.join(", "))
+    let own = table.words(column).filter(is_paid).filter(|word| !words::PAID.iter().any(|(known, _)| known == word));
+    let all: Vec<String> =
+        words::PAID.iter().map(|(word, _)| *word).chain(own).map(|word| flavour.literal(word)).collect();
+    let lines: Vec<String> = all.chunks(8).map(|chunk| chunk.join(", ")).collect();
+    lines.join(",\n        ")
 }
 
 /// A table of refunds with ids of Stripe's.
@@ -282,7 +284,7 @@ fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<
         "{}\nfrom {} r{join}\nwhere {}\n    and {} is not null{only}",
         effect.select(),
         flavour.table(table),
-        flavour.window(clock.0, &name(at)),
+        flavour.window(clock.0, &name(at), "applied_at_us"),
         name(object),
     ))
 }
@@ -291,16 +293,13 @@ fn done_refunds(flavour: Flavour, table: &Table, part: &mut Part) -> String {
     let Some(column) = table.first(&STATUSES).filter(|column| column.kind == Kind::Text) else {
         return String::new();
     };
-    let seen: Vec<&str> = table.words(column).collect();
-    let is_done = |word: &&str| words::status(word).is_some_and(|(_, money)| money == Money::Paid);
-    let done: Vec<&str> =
-        if seen.is_empty() { words::PAID.to_vec() } else { seen.into_iter().filter(is_done).collect() };
-    part.assumed.push(format!("a refund went out where {}.{} is {}", table.shown(), column.name, done.join(", ")));
-    if done.is_empty() {
-        return String::new();
-    }
-    let list: Vec<String> = done.iter().map(|word| flavour.literal(word)).collect();
-    format!("\n    and {} in ({})", flavour.column("r", column), list.join(", "))
+    part.assumed.push(format!(
+        "a refund went out where {}.{} is one of the words that effects.sql lists",
+        table.shown(),
+        column.name
+    ));
+    let list = paid_words(flavour, table, column);
+    format!("\n    and {} in (\n        {list}\n    )", flavour.column("r", column))
 }
 
 /// A refunded amount in the payment's own row.
@@ -335,7 +334,7 @@ fn refunded_column(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> Opti
         "{}\nfrom {} p\nwhere {}{}\n    and {} is not null\n    and {} > 0",
         effect.select(),
         flavour.table(table),
-        flavour.window(found.changed_clock.0, &name(found.changed)),
+        flavour.window(found.changed_clock.0, &name(found.changed), "applied_at_us"),
         only_stripe(flavour, table, "p", &mut quiet),
         name(found.object),
         name(column),
@@ -376,7 +375,7 @@ where {}{}
         minor.map_or_else(|| "null".to_owned(), &name),
         flavour.instant_us(found.changed_clock.0, &name(found.changed)),
         flavour.table(table),
-        flavour.window(found.changed_clock.0, &name(found.changed)),
+        flavour.window(found.changed_clock.0, &name(found.changed), "updated_at_us"),
         only_stripe(flavour, table, "p", &mut quiet),
         name(found.object),
     )

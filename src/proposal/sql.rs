@@ -121,8 +121,9 @@ impl Flavour {
         }
     }
 
-    /// The condition that an instant lies in the window, on the bare column where an index may serve.
-    pub(super) fn window(self, clock: Clock, at: &str) -> String {
+    /// The condition that an instant lies in the window, on the bare column where an index may serve. `alias` is the name
+    /// under which the select gives it in microseconds, which SQLite lets a condition use.
+    pub(super) fn window(self, clock: Clock, at: &str, alias: &str) -> String {
         let bound = |name: &str| match (self, clock) {
             (_, Clock::Count(MICROS)) => format!(":{name}"),
             (Self::MySql, Clock::Count(unit)) => format!(":{name} / {}", MICROS / unit),
@@ -135,8 +136,8 @@ impl Flavour {
         };
         let at = match (self, clock) {
             // Texts of more than one form are compared as the instants that they mean.
-            (Self::Sqlite, Clock::Text | Clock::Plain | Clock::Zoned) => self.instant_us(clock, at),
-            _ => at.to_owned(),
+            (Self::Sqlite, Clock::Text | Clock::Plain | Clock::Zoned) => alias,
+            _ => at,
         };
         format!("{at} >= {}\n    and {at} < {}", bound("from_us"), bound("until_us"))
     }

@@ -73,9 +73,9 @@ where {}
     and r.status = 'succeeded'
     and r.balance_transaction is not null",
         flavour.instant_us(seconds, "h.created"),
-        flavour.window(seconds, "h.created"),
+        flavour.window(seconds, "h.created", "applied_at_us"),
         flavour.instant_us(seconds, "r.created"),
-        flavour.window(seconds, "r.created"),
+        flavour.window(seconds, "r.created", "applied_at_us"),
     );
     let states = format!(
         "select
@@ -98,7 +98,7 @@ from stripe.charges h
 where {}
     and h.status <> 'failed'",
         flavour.instant_us(updated, "h.updated_at"),
-        flavour.window(updated, "h.updated_at"),
+        flavour.window(updated, "h.updated_at", "updated_at_us"),
     );
     let mut part = Part::new("stripe-sync-engine", &[charges, refunds, disputes]);
     part.statements = vec![("effects.sql", effects), ("states.sql", states)];

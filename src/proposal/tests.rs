@@ -83,7 +83,7 @@ fn what_is_taken_for_granted_is_said() {
         "all of payments is live",
         "payments.stripe_payment_intent_id is Stripe's id",
         "payments.amount_cents is whole minor units",
-        "a row was paid where payments.status is completed",
+        "a row was paid where payments.status is one of the words",
         "no refunds were found",
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");

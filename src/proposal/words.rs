@@ -9,20 +9,41 @@ pub(super) enum Money {
     Not,
 }
 
-/// Words that count as paid where none was seen.
-pub(super) const PAID: [&str; 8] =
-    ["paid", "succeeded", "completed", "captured", "partially_refunded", "refunded", "disputed", "dispute_lost"];
+/// Words that mean that money came in, whatever happened later, and our status for each.
+pub(super) const PAID: [(&str, &str); 24] = [
+    ("paid", "paid"),
+    ("succeeded", "paid"),
+    ("success", "paid"),
+    ("successful", "paid"),
+    ("completed", "paid"),
+    ("complete", "paid"),
+    ("captured", "paid"),
+    ("settled", "paid"),
+    ("approved", "paid"),
+    ("confirmed", "paid"),
+    ("fulfilled", "paid"),
+    ("shipped", "paid"),
+    ("delivered", "paid"),
+    ("partially_refunded", "partially_refunded"),
+    ("partial_refund", "partially_refunded"),
+    ("refunded", "refunded"),
+    ("fully_refunded", "refunded"),
+    ("returned", "refunded"),
+    ("disputed", "disputed"),
+    ("in_dispute", "disputed"),
+    ("chargeback", "disputed"),
+    ("dispute_lost", "dispute_lost"),
+    ("charged_back", "dispute_lost"),
+    ("lost", "dispute_lost"),
+];
 
 /// Our status for a word, and whether it means money; `None` where it is not known.
 pub(super) fn status(word: &str) -> Option<(&'static str, Money)> {
     let word = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+    if let Some((_, status)) = PAID.iter().find(|(known, _)| *known == word) {
+        return Some((status, Money::Paid));
+    }
     Some(match word.as_str() {
-        "paid" | "succeeded" | "success" | "successful" | "completed" | "complete" | "captured" | "settled" | "done"
-        | "approved" | "confirmed" | "fulfilled" | "shipped" | "delivered" => ("paid", Money::Paid),
-        "refunded" | "fully_refunded" | "returned" => ("refunded", Money::Paid),
-        "partially_refunded" | "partial_refund" | "partly_refunded" => ("partially_refunded", Money::Paid),
-        "disputed" | "chargeback" | "in_dispute" => ("disputed", Money::Paid),
-        "dispute_lost" | "charged_back" | "lost" => ("dispute_lost", Money::Paid),
         "pending" | "processing" | "created" | "new" | "open" | "unpaid" | "draft" | "authorized" | "authorised"
         | "requires_action" | "requires_payment_method" | "requires_confirmation" | "requires_capture" | "waiting"
         | "initiated" | "waiting_payment" => ("pending", Money::Not),

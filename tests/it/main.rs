@@ -21,6 +21,7 @@ mod demo_recovery;
 mod demo_world;
 mod determinism;
 mod docs;
+mod examples;
 mod file_sides;
 mod fuzz;
 mod invoices;
