@@ -51,7 +51,8 @@ async fn tables(reader: &mut Reader, flavour: Flavour) -> Result<Vec<Table>> {
     let mut found: BTreeMap<(String, String), Table> = BTreeMap::new();
     let mut rows = reader.rows(label, sql.to_owned(), Vec::new()).await?;
     while let Some(row) = rows.next().await? {
-        let [schema, name, column, declared] = [0, 1, 2, 3].map(|place| text(&row, place).unwrap_or_default());
+        let [schema, name, column, declared] =
+            [0, 1, 2, 3].map(|place| text(&row, place).unwrap_or_default());
         let table = found.entry((schema.clone(), name.clone())).or_insert_with(|| Table {
             schema,
             name,
@@ -80,7 +81,8 @@ async fn words(
         }
     }
     let is_word = |word: &String| {
-        word.chars().count() <= WORD_LETTERS_MAX && !word.chars().any(|letter| letter.is_control() || letter == '@')
+        word.chars().count() <= WORD_LETTERS_MAX
+            && !word.chars().any(|letter| letter.is_control() || letter == '@')
     };
     Ok((words.len() <= WORDS_MAX && words.iter().all(is_word)).then_some(words))
 }

@@ -9,10 +9,8 @@ use super::{Flavour, Part, Schema};
 
 pub(super) fn inbox(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
-    let events = schema.table_with(
-        "djstripe_event",
-        &["id", "type", "livemode", "djstripe_created", "stripe_data"],
-    )?;
+    let events = schema
+        .table_with("djstripe_event", &["id", "type", "livemode", "djstripe_created", "stripe_data"])?;
     let triggers = schema.table_with(
         "djstripe_webhookeventtrigger",
         &["id", "body", "valid", "processed", "created", "event_id"],
@@ -25,7 +23,8 @@ pub(super) fn inbox(schema: &Schema) -> Option<Part> {
         _ => "case when t.valid then t.body end",
     };
     let of_body = |field: &str| flavour.json_text(body, field);
-    let mode_of_body = format!("case when {} then 'live' else 'test' end", flavour.json_is_true(body, "livemode"));
+    let mode_of_body =
+        format!("case when {} then 'live' else 'test' end", flavour.json_is_true(body, "livemode"));
     let statement = format!(
         "select
     'stripe' as provider,
@@ -182,7 +181,9 @@ where {}
         let Self { flavour, captured, is_captured, refunded, .. } = self;
         let status = flavour.json_text("d.stripe_data", "status");
         let has_dispute = |words: &str| {
-            format!("exists (\n            select 1 from djstripe_dispute d where d.charge_id = h.id and {status} in ({words}))")
+            format!(
+                "exists (\n            select 1 from djstripe_dispute d where d.charge_id = h.id and {status} in ({words}))"
+            )
         };
         format!(
             "select

@@ -73,7 +73,8 @@ fn effects(schema: &Schema, customers: &Table, has_object: bool, clocks: (Clock,
     };
     let paid_only = if has_object { format!("\n    and {captured} > 0") } else { String::new() };
     let id = flavour.text("h.id");
-    let joined = "from pay_charges h\njoin pay_customers c on c.id = h.customer_id and c.processor = 'stripe'";
+    let joined =
+        "from pay_charges h\njoin pay_customers c on c.id = h.customer_id and c.processor = 'stripe'";
     format!(
         "select
     'charge:' || {id} as effect_id,

@@ -4,7 +4,17 @@ use super::schema::{Column, Flavour, Kind, Schema, Table};
 
 /// Parts of names of tables that hold money or events.
 const NEAR: [&str; 12] = [
-    "payment", "charge", "refund", "order", "invoice", "stripe", "webhook", "event", "transaction", "ledger", "purchase",
+    "payment",
+    "charge",
+    "refund",
+    "order",
+    "invoice",
+    "stripe",
+    "webhook",
+    "event",
+    "transaction",
+    "ledger",
+    "purchase",
     "deliver",
 ];
 /// Tables that look near and are listed.
@@ -26,7 +36,8 @@ pub(super) const RECEIVED: [&str; 6] =
 pub(super) const BODIES: [&str; 9] =
     ["raw_body", "body", "payload", "raw", "event_data", "data", "event", "json", "content"];
 pub(super) const PROVIDERS: [&str; 4] = ["provider", "processor", "gateway", "source"];
-pub(super) const ACCOUNTS: [&str; 4] = ["stripe_account", "stripe_account_id", "connected_account", "account"];
+pub(super) const ACCOUNTS: [&str; 4] =
+    ["stripe_account", "stripe_account_id", "connected_account", "account"];
 pub(super) const LIVE: [&str; 3] = ["livemode", "live_mode", "is_live"];
 pub(super) const STATUSES: [&str; 4] = ["status", "state", "payment_status", "processing_status"];
 pub(super) const DONE_FLAGS: [&str; 4] = ["processed", "is_processed", "handled", "done"];
@@ -71,11 +82,23 @@ pub(super) const AMOUNTS: [&str; 4] = ["amount", "total", "total_amount", "amoun
 pub(super) const CURRENCIES: [&str; 3] = ["currency", "currency_code", "amount_currency"];
 pub(super) const KINDS: [&str; 5] = ["kind", "entry_type", "transaction_type", "type", "direction"];
 pub(super) const BOOKED: [&str; 8] = [
-    "applied_at", "booked_at", "paid_at", "captured_at", "posted_at", "created_at", "inserted_at", "created",
+    "applied_at",
+    "booked_at",
+    "paid_at",
+    "captured_at",
+    "posted_at",
+    "created_at",
+    "inserted_at",
+    "created",
 ];
 pub(super) const CHANGED: [&str; 4] = ["status_changed_at", "updated_at", "modified_at", "updated"];
 pub(super) const REFUNDED: [&str; 6] = [
-    "refunded_minor", "refunded_cents", "amount_refunded_cents", "refunded_amount_cents", "amount_refunded", "refunded_amount",
+    "refunded_minor",
+    "refunded_cents",
+    "amount_refunded_cents",
+    "refunded_amount_cents",
+    "amount_refunded",
+    "refunded_amount",
 ];
 pub(super) const UNDOES: [&str; 4] = ["corrects_id", "reverses_id", "reversal_of_id", "reversed_entry_id"];
 
@@ -110,11 +133,17 @@ pub(super) fn near(schema: &Schema) -> Vec<(String, String)> {
 }
 
 fn lacking(table: &Table) -> String {
-    let as_inbox = missing(table, &[("an event's id", &EVENT_IDS), ("a type", &EVENT_TYPES), ("a time", &RECEIVED)]);
+    let as_inbox =
+        missing(table, &[("an event's id", &EVENT_IDS), ("a type", &EVENT_TYPES), ("a time", &RECEIVED)]);
     let amounts: Vec<&str> = MINOR.iter().chain(&AMOUNTS).copied().collect();
     let as_books = missing(
         table,
-        &[("an id of Stripe's", &OBJECTS), ("an amount", &amounts), ("a currency", &CURRENCIES), ("a time", &BOOKED)],
+        &[
+            ("an id of Stripe's", &OBJECTS),
+            ("an amount", &amounts),
+            ("a currency", &CURRENCIES),
+            ("a time", &BOOKED),
+        ],
     );
     format!("as an inbox {as_inbox}; as books {as_books}")
 }
@@ -122,5 +151,9 @@ fn lacking(table: &Table) -> String {
 fn missing(table: &Table, wanted: &[(&str, &[&str])]) -> String {
     let lacks = wanted.iter().filter(|(_, names)| table.first(names).is_none()).map(|(what, _)| *what);
     let lacks: Vec<&str> = lacks.collect();
-    if lacks.is_empty() { "it would do, and another was taken or its types do not fit".to_owned() } else { format!("it lacks {}", lacks.join(", ")) }
+    if lacks.is_empty() {
+        "it would do, and another was taken or its types do not fit".to_owned()
+    } else {
+        format!("it lacks {}", lacks.join(", "))
+    }
 }

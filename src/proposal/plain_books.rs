@@ -1,15 +1,15 @@
 //! Books of nobody's framework: a table with one row for each payment, or for each line of a ledger, and a table of
 //! refunds beside it where there is one.
 
+use super::Part;
 use super::plain::{
-    AMOUNTS, BOOKED, CHANGED, CURRENCIES, EVENT_IDS, KINDS, MINOR, OBJECTS, REFUNDED, REFUNDS, STATUSES, UNDOES,
-    is_candidate,
+    AMOUNTS, BOOKED, CHANGED, CURRENCIES, EVENT_IDS, KINDS, MINOR, OBJECTS, REFUNDED, REFUNDS, STATUSES,
+    UNDOES, is_candidate,
 };
 use super::plain_inbox::{account, mode, only_stripe, say_clock};
 use super::schema::{Column, Flavour, Kind, Schema, Table};
 use super::sql::Clock;
 use super::words::{self, Money};
-use super::Part;
 
 /// Names that such a table commonly has, the likeliest first.
 const NAMES: [&str; 10] = [
@@ -53,7 +53,8 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
     let mut part = Part::new("plain books", &[found.table]);
     let mut selects = vec![credits(flavour, &found, &mut part)];
     if found.kind.is_none() {
-        let refunds = refunds_table(schema, &found, &mut part).or_else(|| refunded_column(flavour, &found, &mut part));
+        let refunds =
+            refunds_table(schema, &found, &mut part).or_else(|| refunded_column(flavour, &found, &mut part));
         match refunds {
             Some(select) => {
                 selects.push(select);
@@ -235,7 +236,10 @@ fn paid_only(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
 /// Every word that means paid, and the team's own spellings of them: one that is not seen yet must not be left out.
 fn paid_words(flavour: Flavour, table: &Table, column: &Column) -> String {
     let is_paid = |word: &&str| words::status(word).is_some_and(|(_, money)| money == Money::Paid);
-    let own = table.words(column).filter(is_paid).filter(|word| !words::PAID.iter().any(|(known, _)| known == word));
+    let own = table
+        .words(column)
+        .filter(is_paid)
+        .filter(|word| !words::PAID.iter().any(|(known, _)| known == word));
     let all: Vec<String> =
         words::PAID.iter().map(|(word, _)| *word).chain(own).map(|word| flavour.literal(word)).collect();
     let lines: Vec<String> = all.chunks(8).map(|chunk| chunk.join(", ")).collect();
@@ -246,7 +250,9 @@ fn paid_words(flavour: Flavour, table: &Table, column: &Column) -> String {
 fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<String> {
     let flavour = schema.flavour;
     let table = schema.tables.iter().find(|table| {
-        table.schema == found.table.schema && is_candidate(table) && table.name.to_ascii_lowercase().ends_with("refunds")
+        table.schema == found.table.schema
+            && is_candidate(table)
+            && table.name.to_ascii_lowercase().ends_with("refunds")
     })?;
     let name = |column: &Column| flavour.column("r", column);
     let object = table.first(&REFUNDS).filter(|column| column.kind == Kind::Text)?;

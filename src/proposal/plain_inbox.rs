@@ -1,12 +1,12 @@
 //! An inbox of nobody's framework: a table with one row for each event, or for each delivery of one.
 
+use super::Part;
 use super::plain::{
-    ACCOUNTS, BODIES, DONE_FLAGS, DONE_INSTANTS, ERRORS, EVENT_IDS, EVENT_TYPES, LIVE, PROVIDERS, RECEIVED, STATUSES,
-    is_candidate,
+    ACCOUNTS, BODIES, DONE_FLAGS, DONE_INSTANTS, ERRORS, EVENT_IDS, EVENT_TYPES, LIVE, PROVIDERS, RECEIVED,
+    STATUSES, is_candidate,
 };
 use super::schema::{Column, Flavour, Kind, Schema, Table};
 use super::sql::Clock;
-use super::Part;
 
 /// Names that such a table commonly has, the likeliest first; then any with `webhook` in it.
 const NAMES: [&str; 6] =
@@ -14,9 +14,28 @@ const NAMES: [&str; 6] =
 
 /// Words that the run knows for where an event stands (`gather/inbox.rs`).
 const KNOWN: [&str; 22] = [
-    "received", "pending", "new", "queued", "unprocessed", "processing", "applied", "processed", "done", "completed",
-    "succeeded", "success", "superseded", "ignored", "skipped", "parked", "deferred", "dead", "dead_letter", "failed",
-    "error", "errored",
+    "received",
+    "pending",
+    "new",
+    "queued",
+    "unprocessed",
+    "processing",
+    "applied",
+    "processed",
+    "done",
+    "completed",
+    "succeeded",
+    "success",
+    "superseded",
+    "ignored",
+    "skipped",
+    "parked",
+    "deferred",
+    "dead",
+    "dead_letter",
+    "failed",
+    "error",
+    "errored",
 ];
 
 /// The columns that make a table an inbox.
@@ -130,9 +149,13 @@ fn status(flavour: Flavour, table: &Table, part: &mut Part) -> String {
     let error = table.first(&ERRORS);
     let failed = error.map(|column| format!("\n        when {} is not null then 'failed'", name(column)));
     let failed = failed.unwrap_or_default();
-    if let Some(column) = table.first(&DONE_FLAGS).filter(|column| matches!(column.kind, Kind::Flag | Kind::Integer)) {
+    if let Some(column) =
+        table.first(&DONE_FLAGS).filter(|column| matches!(column.kind, Kind::Flag | Kind::Integer))
+    {
         let done = if column.kind == Kind::Flag { name(column) } else { format!("{} = 1", name(column)) };
-        return format!("case\n        when {done} then 'processed'{failed}\n        else 'received'\n    end");
+        return format!(
+            "case\n        when {done} then 'processed'{failed}\n        else 'received'\n    end"
+        );
     }
     if let Some(column) = table.first(&DONE_INSTANTS) {
         let done = format!("when {} is not null then 'processed'", name(column));
@@ -149,13 +172,20 @@ fn status(flavour: Flavour, table: &Table, part: &mut Part) -> String {
 pub(super) fn only_stripe(flavour: Flavour, table: &Table, alias: &str, part: &mut Part) -> String {
     let column = table.first(&PROVIDERS).filter(|column| column.kind == Kind::Text);
     let Some(column) = column else {
-        part.assumed.push(format!("every row of {} is about Stripe: there is no column that says whose it is", table.shown()));
+        part.assumed.push(format!(
+            "every row of {} is about Stripe: there is no column that says whose it is",
+            table.shown()
+        ));
         return String::new();
     };
     let seen = table.words(column).find(|word| word.eq_ignore_ascii_case("stripe"));
     let word = seen.unwrap_or("stripe");
     if seen.is_none() {
-        part.assumed.push(format!("{}.{} says stripe for Stripe; no row was seen that does", table.shown(), column.name));
+        part.assumed.push(format!(
+            "{}.{} says stripe for Stripe; no row was seen that does",
+            table.shown(),
+            column.name
+        ));
     }
     format!("\n    and {} = {}", flavour.column(alias, column), flavour.literal(word))
 }
@@ -240,9 +270,12 @@ where {}
     let mut part = Part::new("laravel-webhook-client", &[table]);
     part.statements = vec![("inbox.sql", statement), ("inbox_body.sql", bodies)];
     part.assumed = vec![
-        "deliveries of Stripe have the name 'stripe' in webhook_calls, as laravel-stripe-webhooks writes it".to_owned(),
-        "a row without an exception counts as received: the table does not say that its job has run".to_owned(),
-        "webhook_calls.payload holds the event, though not its bytes as received: Laravel writes it anew".to_owned(),
+        "deliveries of Stripe have the name 'stripe' in webhook_calls, as laravel-stripe-webhooks writes it"
+            .to_owned(),
+        "a row without an exception counts as received: the table does not say that its job has run"
+            .to_owned(),
+        "webhook_calls.payload holds the event, though not its bytes as received: Laravel writes it anew"
+            .to_owned(),
         "webhook_calls.created_at has no zone and is UTC".to_owned(),
     ];
     Some(part)

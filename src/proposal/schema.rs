@@ -62,7 +62,9 @@ impl Kind {
             word if ["char", "clob", "text", "name"].iter().any(|part| word.contains(part)) => Self::Text,
             word if word.contains("blob") || word.contains("binary") => Self::Bytes,
             word if ["real", "floa", "doub"].iter().any(|part| word.contains(part)) => Self::Real,
-            word if word.starts_with("numeric") || word.starts_with("decimal") || word == "dec" => Self::Decimal,
+            word if word.starts_with("numeric") || word.starts_with("decimal") || word == "dec" => {
+                Self::Decimal
+            }
             "" => Self::Text,
             _ => Self::Other,
         }
@@ -154,7 +156,8 @@ impl Schema {
     /// Which columns are worth a look at their values, by (schema, table): what decides is their name or type.
     #[must_use]
     pub fn worth_sampling(&self) -> Vec<(&Table, &Column)> {
-        let all = self.tables.iter().flat_map(|table| table.columns.iter().map(move |column| (table, column)));
+        let all =
+            self.tables.iter().flat_map(|table| table.columns.iter().map(move |column| (table, column)));
         all.filter(|(table, column)| {
             super::plain::is_candidate(table) && super::plain::is_worth_sampling(self.flavour, column)
         })

@@ -10,7 +10,8 @@ const SCHEMA: &str = "stripe";
 
 fn charges(schema: &Schema) -> Option<&Table> {
     let table = schema.table_in(SCHEMA, "charges")?;
-    let columns = ["id", "amount", "amount_refunded", "captured", "currency", "status", "created", "livemode"];
+    let columns =
+        ["id", "amount", "amount_refunded", "captured", "currency", "status", "created", "livemode"];
     (table.has(&columns) && table.has(&["updated_at"])).then_some(table)
 }
 
@@ -29,8 +30,9 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
     let charges = charges(schema)?;
     let refunds = schema.table_in(SCHEMA, "refunds")?;
     let disputes = schema.table_in(SCHEMA, "disputes")?;
-    let is_whole = refunds.has(&["id", "amount", "charge", "currency", "status", "created", "balance_transaction"])
-        && disputes.has(&["charge", "status"]);
+    let is_whole =
+        refunds.has(&["id", "amount", "charge", "currency", "status", "created", "balance_transaction"])
+            && disputes.has(&["charge", "status"]);
     if !is_whole {
         return None;
     }

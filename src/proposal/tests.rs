@@ -48,7 +48,10 @@ fn what_a_schema_is_recognised_as() {
         // No id of Stripe's, no inbox.
         ("payments: id int, amount_cents int, currency text, created_at timestamp", (None, None, vec![])),
         // A floating-point amount is none.
-        ("payments: id int, charge_id text, amount real, currency text, created_at timestamp", (None, None, vec![])),
+        (
+            "payments: id int, charge_id text, amount real, currency text, created_at timestamp",
+            (None, None, vec![]),
+        ),
         // An event table without a type says nothing.
         ("webhook_events: id text, created_at timestamp", (None, None, vec![])),
         ("webhook_events: id text, type text, created_at timestamp", (inbox, None, vec![])),
@@ -97,8 +100,15 @@ fn words_that_nobody_knows_are_named_and_never_mapped() {
     let text = PAIR.replace("completed|open", "completed|limbo").replace("done|new", "done|limbo");
     let proposal = recognise(&schema(Flavour::Postgres, &text));
     let (inbox, books) = (proposal.inbox.unwrap(), proposal.books.unwrap());
-    assert!(books.missing.iter().any(|line| line.contains("no status is known for limbo in payments.status")));
-    assert!(inbox.missing.iter().any(|line| line.contains("no status is known for limbo in webhook_events.status")));
+    assert!(
+        books.missing.iter().any(|line| line.contains("no status is known for limbo in payments.status"))
+    );
+    assert!(
+        inbox
+            .missing
+            .iter()
+            .any(|line| line.contains("no status is known for limbo in webhook_events.status"))
+    );
     assert_eq!(books.status_map.len(), 1);
 }
 
@@ -137,7 +147,8 @@ fn known_stacks_are_told_from_plain_tables() {
     assert_eq!(proposal.inbox, None);
     assert_eq!(proposal.books.as_ref().map(|part| part.stack), Some("the pay gem"));
     assert!(proposal.notes[0].contains("pay_webhooks is no inbox"), "{:?}", proposal.notes);
-    let with_object = recognise(&schema(Flavour::Postgres, &pay.replace("amount int,", "amount int, object jsonb,")));
+    let with_object =
+        recognise(&schema(Flavour::Postgres, &pay.replace("amount int,", "amount int, object jsonb,")));
     let differs = with_object.books.unwrap().statements[0].1.contains("amount_captured");
     assert!(differs && !proposal.books.unwrap().statements[0].1.contains("amount_captured"));
 }
@@ -153,5 +164,8 @@ fn the_configuration_names_a_variable_and_never_a_password() {
     assert!(text.contains("effects = [\"credit\"]"), "{text}");
     let books_only = Proposal { inbox: None, ..proposal };
     let text = configuration(template, &books_only, &Place::Open("sqlite:a\"b.db".to_owned()));
-    assert!(text.contains("[inbox]   # events\nurl = \"none\"") && text.contains("url = \"sqlite:a\\\"b.db\""), "{text}");
+    assert!(
+        text.contains("[inbox]   # events\nurl = \"none\"") && text.contains("url = \"sqlite:a\\\"b.db\""),
+        "{text}"
+    );
 }

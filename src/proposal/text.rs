@@ -30,7 +30,9 @@ impl Place {
 /// The files of a part with their opening comments.
 pub(super) fn files(part: &Part) -> Vec<(&'static str, String)> {
     let files = part.statements.iter().enumerate();
-    files.map(|(at, (file, statement))| (*file, format!("{}{statement}\n", head(part, file, at == 0)))).collect()
+    files
+        .map(|(at, (file, statement))| (*file, format!("{}{statement}\n", head(part, file, at == 0))))
+        .collect()
 }
 
 /// The first file of a part says what all of them take for granted.
@@ -44,7 +46,11 @@ fn head(part: &Part, file: &str, is_whole: bool) -> String {
     let mut head = String::new();
     let tables = part.tables.join(", ");
     comment(&mut head, "", what);
-    comment(&mut head, "", &format!("Proposed by `recon init --from` for {} ({tables}), and yours to change.", part.stack));
+    comment(
+        &mut head,
+        "",
+        &format!("Proposed by `recon init --from` for {} ({tables}), and yours to change.", part.stack),
+    );
     if is_whole {
         for (title, lines) in [("Taken for granted:", &part.assumed), ("Not there:", &part.missing)] {
             if !lines.is_empty() {
@@ -109,7 +115,8 @@ pub(super) fn reach(proposal: &Proposal) -> Vec<String> {
         if !left.is_empty() {
             lines.push(format!("cannot be checked: {}: the books do not hold them", left.join(", ")));
         }
-        let has_states = books.statements.iter().any(|(file, sql)| *file == "states.sql" && !sql.contains("and 1 = 0"));
+        let has_states =
+            books.statements.iter().any(|(file, sql)| *file == "states.sql" && !sql.contains("and 1 = 0"));
         if !has_states {
             lines.push("cannot be checked: statuses".to_owned());
         }

@@ -44,9 +44,22 @@ pub(super) fn status(word: &str) -> Option<(&'static str, Money)> {
         return Some((status, Money::Paid));
     }
     Some(match word.as_str() {
-        "pending" | "processing" | "created" | "new" | "open" | "unpaid" | "draft" | "authorized" | "authorised"
-        | "requires_action" | "requires_payment_method" | "requires_confirmation" | "requires_capture" | "waiting"
-        | "initiated" | "waiting_payment" => ("pending", Money::Not),
+        "pending"
+        | "processing"
+        | "created"
+        | "new"
+        | "open"
+        | "unpaid"
+        | "draft"
+        | "authorized"
+        | "authorised"
+        | "requires_action"
+        | "requires_payment_method"
+        | "requires_confirmation"
+        | "requires_capture"
+        | "waiting"
+        | "initiated"
+        | "waiting_payment" => ("pending", Money::Not),
         "failed" | "declined" | "error" | "rejected" => ("failed", Money::Not),
         "canceled" | "cancelled" | "voided" | "void" | "expired" | "abandoned" => ("canceled", Money::Not),
         _ => return None,

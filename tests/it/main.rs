@@ -23,6 +23,7 @@ mod determinism;
 mod docs;
 mod examples;
 mod file_sides;
+mod foreign;
 mod fuzz;
 mod invoices;
 mod kill;

@@ -20,7 +20,9 @@ pub(super) fn difference(there: &str, proposed: &str) -> Vec<String> {
         if is_same {
             row += 1;
             column += 1;
-        } else if column == new.len() || (row < old.len() && common[row + 1][column] >= common[row][column + 1]) {
+        } else if column == new.len()
+            || (row < old.len() && common[row + 1][column] >= common[row][column + 1])
+        {
             lines.push(format!("- {}", old[row]));
             row += 1;
         } else {

@@ -22,7 +22,11 @@ const VARIABLE: &str = "BOOKS_URL";
 const SETTINGS: &str = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n\
     [local]\nurl = { env = \"URL\" }\n[limits]\nstatement_timeout = \"30s\"\n";
 
-pub(super) async fn propose(args: &InitArgs, folder: &Folder, out: &mut (dyn Write + Send)) -> Result<Outcome> {
+pub(super) async fn propose(
+    args: &InitArgs,
+    folder: &Folder,
+    out: &mut (dyn Write + Send),
+) -> Result<Outcome> {
     let (option, url) = given(args)?;
     let settings = settings(option, url.reveal())?;
     let schema = describe(&settings, option).await?.context("a database is named")?;
@@ -143,7 +147,10 @@ fn next(folder: &Folder, proposal: &Proposal, place: &Place) -> Vec<String> {
     let config = folder.option();
     let mut steps = Vec::new();
     if proposal.is_useful() {
-        steps.push("read the opening comments of queries/local/*.sql: what they take for granted must be so".to_owned());
+        steps.push(
+            "read the opening comments of queries/local/*.sql: what they take for granted must be so"
+                .to_owned(),
+        );
     } else {
         steps.push(
             "rewrite queries/local/*.sql for your tables (each says what it must return); for a side that you do not keep, \

@@ -34,7 +34,8 @@ pub async fn init(args: &InitArgs, out: &mut (dyn Write + Send)) -> Result<Outco
             .to_owned(),
     );
     lines.push(
-        "     where they are your own tables, rewrite queries/local/*.sql (each says what it must return),".to_owned(),
+        "     where they are your own tables, rewrite queries/local/*.sql (each says what it must return),"
+            .to_owned(),
     );
     lines.push("     or let `recon init --from-env DATABASE_URL` in a new folder propose them".to_owned());
     lines.push(
@@ -68,7 +69,11 @@ impl Folder {
 
     /// What the next commands need to find the configuration.
     fn option(&self) -> String {
-        if self.is_here() { String::new() } else { format!(" --config {}", self.path.join(FILE_NAME).display()) }
+        if self.is_here() {
+            String::new()
+        } else {
+            format!(" --config {}", self.path.join(FILE_NAME).display())
+        }
     }
 
     /// Writes the configuration and the queries that are not there yet; a line for each.

@@ -111,7 +111,9 @@ pub fn batches(kind: Kind, rows: &[Row]) -> Vec<String> {
     // A server's own time zone is none of ours.
     let zone = if kind == Kind::MariaDb { "set time_zone = '+00:00';\n" } else { "" };
     let insert = |chunk: &[Row]| {
-        let lines = chunk.iter().map(|(table, values)| format!("insert into {table} values ({});\n", values.join(", ")));
+        let lines = chunk
+            .iter()
+            .map(|(table, values)| format!("insert into {table} values ({});\n", values.join(", ")));
         format!("{zone}{}", lines.collect::<String>())
     };
     rows.chunks(200).map(insert).collect()
@@ -153,7 +155,8 @@ fn plain(history: &History) -> Vec<Row> {
             continue;
         }
         let status = if event.payment == Some(history.failed) { "failed" } else { "processed" };
-        let columns = [text(&event.id), text(event.kind), text(&event.body), text(status), at(event.created_s + 2)];
+        let columns =
+            [text(&event.id), text(event.kind), text(&event.body), text(status), at(event.created_s + 2)];
         rows.push(("webhook_events", std::iter::once(number.to_string()).chain(columns).collect()));
     }
     let mut ids = BTreeMap::new();
@@ -168,7 +171,8 @@ fn plain(history: &History) -> Vec<Row> {
             text(currency),
             text(word(status)),
             at(second + 3),
-            at(history.last_s(payment) + 3),
+            // Nothing has touched the stale one since it was paid.
+            at(if payment == history.stale { second } else { history.last_s(payment) } + 3),
         ];
         rows.push(("payments", columns.to_vec()));
     };
@@ -178,7 +182,13 @@ fn plain(history: &History) -> Vec<Row> {
         }
         let times = if payment == history.doubled { 2 } else { 1 };
         for time in 0..times {
-            pay(payment, &effect.root_id, effect.amount_minor, effect.currency, effect.occurred_s + 40 * time);
+            pay(
+                payment,
+                &effect.root_id,
+                effect.amount_minor,
+                effect.currency,
+                effect.occurred_s + 40 * time,
+            );
         }
     }
     for (number, (_, effect)) in history.moved(EffectKind::Refund).into_iter().enumerate() {
@@ -201,7 +211,8 @@ fn pay(history: &History) -> Vec<Row> {
     let mut customer = |rows: &mut Vec<Row>, id: &str| {
         let number = customers.len();
         *customers.entry(id.to_owned()).or_insert_with(|| {
-            let named = [number.to_string(), text("User"), number.to_string(), text("stripe"), text(id), none()];
+            let named =
+                [number.to_string(), text("User"), number.to_string(), text("stripe"), text(id), none()];
             let rest = [text("Pay::Stripe::Customer"), at_start.clone(), at_start.clone()];
             rows.push(("pay_customers", named.into_iter().chain(rest).collect()));
             number
@@ -298,8 +309,18 @@ fn djstripe(history: &History) -> Vec<Row> {
     }
     // Anybody may post anything.
     let garbage = [
-        "999999", "'198.51.100.1'", "'{}'", "'{not json'", "false", "false", "''", "''", "'2.11.0'", "'2026-06-01 00:00:00'",
-        "'2026-06-01 00:00:00'", NULL,
+        "999999",
+        "'198.51.100.1'",
+        "'{}'",
+        "'{not json'",
+        "false",
+        "false",
+        "''",
+        "''",
+        "'2.11.0'",
+        "'2026-06-01 00:00:00'",
+        "'2026-06-01 00:00:00'",
+        NULL,
     ];
     rows.push(("djstripe_webhookeventtrigger", garbage.map(str::to_owned).to_vec()));
     rows

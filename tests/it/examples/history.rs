@@ -1,7 +1,7 @@
 //! A month of payments at the emulator, and the few that went wrong in the team's tables.
 
-use recon::demo::world::{Event, Stream, TruthEffect, WANTED_TYPES, World};
 use recon::demo::Payment;
+use recon::demo::world::{Event, Stream, TruthEffect, WANTED_TYPES, World};
 use recon::record::{EffectKind, Status};
 
 const DAY_S: i64 = 86_400;
@@ -22,7 +22,16 @@ pub struct History {
 impl History {
     /// The first seeded world in which there is one of each.
     pub fn new(now_us: i64) -> Self {
-        (1..200).find_map(|seed| Self::of(World::new(seed, 120, now_us))).expect("a world with enough of each")
+        (1..200)
+            .find_map(|seed| Self::of(World::new(seed, 120, now_us)))
+            .expect("a world with enough of each")
+    }
+
+    /// The first seeded world of about this many events whose every payment fits, with one of each.
+    pub fn of_few(now_us: i64, events: usize, fits: impl Fn(&Payment) -> bool) -> Self {
+        let worlds = (1..5_000).map(|seed| World::new(seed, events, now_us));
+        let mut fitting = worlds.filter(|world| world.payments.iter().all(&fits));
+        fitting.find_map(Self::of).expect("a world with enough of each")
     }
 
     fn of(world: World) -> Option<Self> {
@@ -46,7 +55,9 @@ impl History {
             charge
                 || others.iter().any(|other| other.as_deref() == Some(id))
                 || payment.refunds.iter().any(|refund| refund.id == id)
-                || self.events_of(id).is_some_and(|of| std::ptr::eq(&raw const self.world.payments[of], payment))
+                || self
+                    .events_of(id)
+                    .is_some_and(|of| std::ptr::eq(&raw const self.world.payments[of], payment))
         })
     }
 
@@ -99,9 +110,10 @@ impl History {
 fn fits(world: &World, payment: &Payment, wanted: Status) -> bool {
     let now_s = world.now_us / 1_000_000;
     let age = now_s - payment.created_s;
-    let is_whole = payment.charge.as_ref().is_some_and(|charge| {
-        charge.captured_minor == payment.amount_minor && !charge.is_delayed
-    });
+    let is_whole = payment
+        .charge
+        .as_ref()
+        .is_some_and(|charge| charge.captured_minor == payment.amount_minor && !charge.is_delayed);
     world.states.get(payment.root_id()) == Some(&wanted)
         && (8 * DAY_S..25 * DAY_S).contains(&age)
         && is_whole
@@ -112,4 +124,3 @@ fn fits(world: &World, payment: &Payment, wanted: Status) -> bool {
         && payment.refunds.len() == usize::from(wanted == Status::Refunded)
         && payment.refunds.iter().all(|refund| refund.has_events && refund.failed_s.is_none())
 }
-

@@ -4,7 +4,7 @@
 //! The files below `examples/` are what `init --from` writes; `UPDATE_EXAMPLES=1` writes them anew.
 
 mod fill;
-mod history;
+pub mod history;
 
 use crate::books::{Books, Kind};
 use crate::stage::{Ended, NOW_US};
@@ -129,8 +129,10 @@ async fn check(stack: &Stack, kind: Kind) {
     }
     shop.point_to_the_emulator();
     let (code, found) = shop.findings();
-    let planted: BTreeSet<(String, usize)> =
-        (stack.planted)(&shop.history).into_iter().map(|(kind, payment)| (kind.to_owned(), payment)).collect();
+    let planted: BTreeSet<(String, usize)> = (stack.planted)(&shop.history)
+        .into_iter()
+        .map(|(kind, payment)| (kind.to_owned(), payment))
+        .collect();
     assert_eq!((code, &found), (Some(1), &planted), "{} on {kind:?}", stack.name);
     let again = shop.init();
     assert!(again.code == Some(0) && !again.stdout.contains("wrote "), "{again:?}");
@@ -170,7 +172,9 @@ on_all!(plain: fill::PLAIN, pay: fill::PAY, djstripe: fill::DJSTRIPE, cashier: f
 async fn a_database_of_nothing_known_gives_the_contract_and_exit_2() {
     let folder = tempfile::tempdir().unwrap();
     let books = Books::new(Kind::Sqlite, folder.path());
-    books.run_sql("create table orders (id integer, total real, at text); create table cats (name text);").await;
+    books
+        .run_sql("create table orders (id integer, total real, at text); create table cats (name text);")
+        .await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
     command.current_dir(folder.path()).env_clear().args(["init", "ops", "--from", "sqlite:books.db"]);
     let said = Ended::of(&command.output().unwrap());
@@ -191,10 +195,17 @@ async fn c82_the_url_is_neither_written_nor_said() {
     let folder = tempfile::tempdir().unwrap();
     let server = crate::mariadb::Server::shared();
     let database = server.database();
-    server.run_sql(&database, "create table webhook_events (id int, event_id varchar(99), type varchar(99), created_at datetime)");
+    server.run_sql(
+        &database,
+        "create table webhook_events (id int, event_id varchar(99), type varchar(99), created_at datetime)",
+    );
     let run = |url: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_recon"));
-        command.current_dir(folder.path()).env_clear().env("RECON_LOG", "debug").args(["init", "--from", url]);
+        command
+            .current_dir(folder.path())
+            .env_clear()
+            .env("RECON_LOG", "debug")
+            .args(["init", "--from", url]);
         Ended::of(&command.output().unwrap())
     };
     let url = server.url(&database);
@@ -207,5 +218,8 @@ async fn c82_the_url_is_neither_written_nor_said() {
         all += &std::fs::read_to_string(folder.path().join(file)).unwrap();
     }
     assert!(!all.contains(crate::mariadb::PASSWORD), "{all}");
-    assert!(all.contains("url = { env = \"BOOKS_URL\" }") && fine.stdout.contains("export BOOKS_URL="), "{all}");
+    assert!(
+        all.contains("url = { env = \"BOOKS_URL\" }") && fine.stdout.contains("export BOOKS_URL="),
+        "{all}"
+    );
 }
