@@ -1,6 +1,6 @@
 //! Tables of nobody's framework: which names columns commonly have, and which tables come into question.
 
-use super::schema::{Column, Flavour, Kind, Schema, Table};
+use super::schema::{Column, Flavour, Kind, Schema, Table, is_same_name};
 
 /// Parts of names of tables that hold money or events.
 const NEAR: [&str; 12] = [
@@ -113,8 +113,8 @@ pub(super) fn is_candidate(table: &Table) -> bool {
 
 /// Whether a column's values decide how it is read: words, and instants whose type does not say their unit.
 pub(super) fn is_worth_sampling(flavour: Flavour, column: &Column) -> bool {
-    let is_one = |names: &[&str]| names.iter().any(|name| column.name.eq_ignore_ascii_case(name));
-    let has_words = column.kind == Kind::Text && (is_one(&STATUSES) || is_one(&KINDS) || is_one(&PROVIDERS));
+    let is_one = |names: &[&str]| names.iter().any(|name| is_same_name(&column.name, name));
+    let has_words = column.has_words() && (is_one(&STATUSES) || is_one(&KINDS) || is_one(&PROVIDERS));
     let is_instant = is_instant(column);
     let needs_a_look = column.kind == Kind::Integer || flavour == Flavour::Sqlite;
     has_words || (is_instant && needs_a_look)
@@ -123,7 +123,7 @@ pub(super) fn is_worth_sampling(flavour: Flavour, column: &Column) -> bool {
 /// Whether a column's name is that of an instant.
 pub(super) fn is_instant(column: &Column) -> bool {
     let mut names = RECEIVED.iter().chain(&BOOKED).chain(&CHANGED);
-    names.any(|name| column.name.eq_ignore_ascii_case(name))
+    names.any(|name| is_same_name(&column.name, name))
 }
 
 /// Tables that look near, and what each lacks to be read.

@@ -49,7 +49,10 @@ struct Found<'a> {
 
 pub(super) fn books(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
-    let found = NAMES.iter().find_map(|name| columns(flavour, schema.table(name)?))?;
+    let found = NAMES
+        .iter()
+        .flat_map(|name| schema.tables.iter().filter(move |table| table.is_called(name)))
+        .find_map(|table| columns(flavour, table))?;
     let mut part = Part::new("plain books", &[found.table]);
     let mut selects = vec![credits(flavour, &found, &mut part)];
     if found.kind.is_none() {
@@ -78,7 +81,7 @@ fn columns(flavour: Flavour, table: &Table) -> Option<Found<'_>> {
     }
     let booked = table.first(&BOOKED)?;
     let changed = table.first(&CHANGED).unwrap_or(booked);
-    let kind = table.first(&KINDS).filter(|column| column.kind == Kind::Text);
+    let kind = table.first(&KINDS).filter(|column| column.has_words());
     let kind = kind.filter(|column| table.words(column).any(|word| words::effect(word).is_some()));
     Some(Found {
         id: table.column("id").or_else(|| table.columns.first())?,
@@ -90,7 +93,7 @@ fn columns(flavour: Flavour, table: &Table) -> Option<Found<'_>> {
         changed_clock: Clock::of(flavour, table, changed)?,
         changed,
         kind,
-        status: table.first(&STATUSES).filter(|column| column.kind == Kind::Text),
+        status: table.first(&STATUSES).filter(|column| column.has_words()),
         table,
     })
 }
@@ -186,7 +189,7 @@ fn credits(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
 
 /// Kinds by their words. What is not known is left out, and said.
 fn kinds(flavour: Flavour, table: &Table, column: &Column, part: &mut Part) -> (String, String) {
-    let name = flavour.column("p", column);
+    let name = flavour.word("p", column);
     let (mut known, mut unknown) = (Vec::new(), Vec::new());
     for word in table.words(column) {
         match words::effect(word) {
@@ -230,7 +233,7 @@ fn paid_only(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
         column.name
     ));
     let list = paid_words(flavour, table, column);
-    format!("\n    and {} in (\n        {list}\n    )", flavour.column("p", column))
+    format!("\n    and {} in (\n        {list}\n    )", flavour.word("p", column))
 }
 
 /// Every word that means paid, and the team's own spellings of them: one that is not seen yet must not be left out.
@@ -252,7 +255,7 @@ fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<
     let table = schema.tables.iter().find(|table| {
         table.schema == found.table.schema
             && is_candidate(table)
-            && table.name.to_ascii_lowercase().ends_with("refunds")
+            && table.name.to_ascii_lowercase().trim_end_matches('s').ends_with("refund")
     })?;
     let name = |column: &Column| flavour.column("r", column);
     let object = table.first(&REFUNDS).filter(|column| column.kind == Kind::Text)?;
@@ -296,7 +299,7 @@ fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<
 }
 
 fn done_refunds(flavour: Flavour, table: &Table, part: &mut Part) -> String {
-    let Some(column) = table.first(&STATUSES).filter(|column| column.kind == Kind::Text) else {
+    let Some(column) = table.first(&STATUSES).filter(|column| column.has_words()) else {
         return String::new();
     };
     part.assumed.push(format!(
@@ -305,7 +308,7 @@ fn done_refunds(flavour: Flavour, table: &Table, part: &mut Part) -> String {
         column.name
     ));
     let list = paid_words(flavour, table, column);
-    format!("\n    and {} in (\n        {list}\n    )", flavour.column("r", column))
+    format!("\n    and {} in (\n        {list}\n    )", flavour.word("r", column))
 }
 
 /// A refunded amount in the payment's own row.
@@ -353,7 +356,7 @@ fn states(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
     let mut quiet = Part::new("", &[]);
     let (status, none) = if let Some(column) = found.status.filter(|_| found.kind.is_none()) {
         map_words(table, column, part);
-        (name(column), "")
+        (flavour.word("p", column), "")
     } else {
         part.missing.push(format!(
             "{} has no status of a payment: states.sql gives no rows, and statuses are not compared",

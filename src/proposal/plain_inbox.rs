@@ -48,7 +48,7 @@ struct Found<'a> {
 }
 
 pub(super) fn inbox(schema: &Schema) -> Option<Part> {
-    let place = |table: &Table| NAMES.iter().position(|name| table.name.eq_ignore_ascii_case(name));
+    let place = |table: &Table| NAMES.iter().position(|name| table.is_called(name));
     let named = schema.tables.iter().filter(|table| {
         let name = table.name.to_ascii_lowercase();
         is_candidate(table) && (place(table).is_some() || name.contains("webhook"))
@@ -62,7 +62,7 @@ fn columns(flavour: Flavour, table: &Table) -> Option<Found<'_>> {
     let is_id = |column: &&Column| matches!(column.kind, Kind::Text | Kind::Bytes);
     // `id` alone is the event's own where it is a text.
     let event_id = table.first(&EVENT_IDS).filter(is_id).or_else(|| table.column("id").filter(is_id))?;
-    let event_type = table.first(&EVENT_TYPES).filter(|column| column.kind == Kind::Text)?;
+    let event_type = table.first(&EVENT_TYPES).filter(|column| column.has_words())?;
     let received = table.first(&RECEIVED)?;
     let clock = Clock::of(flavour, table, received)?;
     Some(Found { table, event_id, event_type, received, clock })
@@ -130,7 +130,7 @@ fn bodies(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
 /// Where an event stands: a word, or a flag or instant that says it is done.
 fn status(flavour: Flavour, table: &Table, part: &mut Part) -> String {
     let name = |column: &Column| flavour.name(&column.name);
-    if let Some(column) = table.first(&STATUSES).filter(|column| column.kind == Kind::Text) {
+    if let Some(column) = table.first(&STATUSES).filter(|column| column.has_words()) {
         let unknown: Vec<&str> = table
             .words(column)
             .filter(|word| !KNOWN.contains(&word.trim().to_ascii_lowercase().as_str()))
@@ -170,7 +170,7 @@ fn status(flavour: Flavour, table: &Table, part: &mut Part) -> String {
 
 /// The condition that a row is about Stripe, where a column says whose it is.
 pub(super) fn only_stripe(flavour: Flavour, table: &Table, alias: &str, part: &mut Part) -> String {
-    let column = table.first(&PROVIDERS).filter(|column| column.kind == Kind::Text);
+    let column = table.first(&PROVIDERS).filter(|column| column.has_words());
     let Some(column) = column else {
         part.assumed.push(format!(
             "every row of {} is about Stripe: there is no column that says whose it is",
@@ -187,7 +187,7 @@ pub(super) fn only_stripe(flavour: Flavour, table: &Table, alias: &str, part: &m
             column.name
         ));
     }
-    format!("\n    and {} = {}", flavour.column(alias, column), flavour.literal(word))
+    format!("\n    and {} = {}", flavour.word(alias, column), flavour.literal(word))
 }
 
 /// The account of a row.
@@ -277,6 +277,9 @@ where {}
         "webhook_calls.payload holds the event, though not its bytes as received: Laravel writes it anew"
             .to_owned(),
         "webhook_calls.created_at has no zone and is UTC".to_owned(),
+        "an event is looked up by a field of its JSON, which reads the whole table: where it is large, add a generated \
+         column of payload's id with an index, and name it in inbox.sql and inbox_body.sql"
+            .to_owned(),
     ];
     Some(part)
 }

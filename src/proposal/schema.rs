@@ -24,6 +24,8 @@ pub enum Kind {
     Real,
     /// Texts.
     Text,
+    /// One of a few words, in a type of the team's own.
+    Word,
     /// True or false.
     Flag,
     /// Instants that know their zone.
@@ -55,8 +57,8 @@ impl Kind {
             "json" | "jsonb" => Self::Json,
             "uuid" => Self::Uuid,
             "bytea" => Self::Bytes,
-            // An enum of the team's own reads as its word.
-            "user-defined" | "enum" | "set" => Self::Text,
+            // An enum, as all types of a team's own commonly are; it reads as its word.
+            "user-defined" | "enum" | "set" => Self::Word,
             "interval" | "point" => Self::Other,
             word if word.contains("int") || word.contains("serial") => Self::Integer,
             word if ["char", "clob", "text", "name"].iter().any(|part| word.contains(part)) => Self::Text,
@@ -80,6 +82,22 @@ pub struct Column {
     pub kind: Kind,
 }
 
+impl Column {
+    /// Whether it holds words.
+    #[must_use]
+    pub const fn has_words(&self) -> bool {
+        matches!(self.kind, Kind::Text | Kind::Word)
+    }
+}
+
+/// Whether two names are the same to people: `createdAt` and `created_at`, in any case.
+pub(super) fn is_same_name(one: &str, other: &str) -> bool {
+    let letters = |name: &str| {
+        name.chars().filter(|letter| *letter != '_').flat_map(char::to_lowercase).collect::<String>()
+    };
+    letters(one) == letters(other)
+}
+
 /// A table or view.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -94,10 +112,17 @@ pub struct Table {
 }
 
 impl Table {
-    /// The column of that name, in any case.
+    /// The column of that name, in any case, with or without underscores.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
+        let exact = self.columns.iter().find(|column| column.name == name);
+        exact.or_else(|| self.columns.iter().find(|column| is_same_name(&column.name, name)))
+    }
+
+    /// Whether it has this name, or its singular.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        is_same_name(&self.name, name) || is_same_name(&self.name, name.trim_end_matches('s'))
     }
 
     /// The first of these columns that is there.
@@ -180,8 +205,8 @@ mod tests {
             ("character varying", Kind::Text),
             ("varchar(255)", Kind::Text),
             ("longtext", Kind::Text),
-            ("USER-DEFINED", Kind::Text),
-            ("enum('a','b')", Kind::Text),
+            ("USER-DEFINED", Kind::Word),
+            ("enum('a','b')", Kind::Word),
             ("timestamp with time zone", Kind::ZonedInstant),
             ("timestamp(6) without time zone", Kind::Instant),
             ("datetime(6)", Kind::Instant),

@@ -94,6 +94,12 @@ impl Flavour {
         )
     }
 
+    /// A column of words, so that it may be compared with a word that its type does not have.
+    pub(super) fn word(self, alias: &str, column: &Column) -> String {
+        let name = self.column(alias, column);
+        if self == Self::Postgres && column.kind == Kind::Word { self.text(&name) } else { name }
+    }
+
     /// An expression as text.
     pub(super) fn text(self, expression: &str) -> String {
         let kind = if self == Self::MySql { "char" } else { "text" };

@@ -70,6 +70,14 @@ fn what_a_schema_is_recognised_as() {
              refunds: id int, payment_id int, stripe_refund_id text, amount int, created_at timestamp",
             (None, books, vec!["credit", "refund"]),
         ),
+        // As Prisma and others write names.
+        (
+            "WebhookEvent: id text, type text, createdAt timestamp
+             Payment: id text, stripePaymentIntentId text, amount int, currency text, status user-defined, createdAt timestamp
+             Refund: id text, paymentId text, stripeRefundId text, amount int, createdAt timestamp",
+            (inbox, books, vec!["credit", "refund"]),
+        ),
+        ("billing.payments: id int, charge_id text, amount int, currency text, created_at timestamp", (None, books, vec!["credit"])),
         ("users: id int, email text", (None, None, vec![])),
     ] {
         assert_eq!(seen(text), expected, "{text}");

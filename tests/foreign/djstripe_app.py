@@ -4,7 +4,7 @@
     djstripe_app.py serve   '{"database": {…}, "api": "http://…", "key": "…", "secret": "…", "broken": "FILE"}'
 
 `serve` prints its port. Objects come from the API at `api`, an emulator of Stripe that has no accounts, customers or payment
-methods; a door before it answers for those as Stripe does for what was deleted. While FILE exists, the API is broken for the
+methods; a door before it answers for those, for payment methods as Stripe does where one was deleted. While FILE exists, the API is broken for the
 object that stands in it.
 """
 
@@ -22,6 +22,7 @@ from django.conf import settings
 
 UUID = "11111111-2222-3333-4444-555555555555"
 ACCOUNT = {"id": "acct_1Example00000000", "object": "account", "type": "standard", "email": "", "metadata": {}}
+CUSTOMER = {"object": "customer", "livemode": True, "created": 1767225600, "email": "", "metadata": {}, "balance": 0}
 
 mode, given = sys.argv[1], json.loads(sys.argv[2])
 settings.configure(
@@ -51,10 +52,14 @@ class Door(BaseHTTPRequestHandler):
             return self.answer(500, {"error": {"type": "api_error", "message": "broken on purpose"}})
         if path == "/v1/account":
             return self.answer(200, ACCOUNT)
-        if path.startswith(("/v1/customers/", "/v1/payment_methods/")):
+        if path.startswith("/v1/customers/"):
+            return self.answer(200, {**CUSTOMER, "id": path.split("/")[-1]})
+        if path.startswith("/v1/payment_methods/"):
             missing = {"type": "invalid_request_error", "code": "resource_missing", "param": "id"}
             return self.answer(404, {"error": {**missing, "message": f"No such object: {path}"}})
-        request = urllib.request.Request(given["api"] + self.path)
+        # The emulator can show balance transactions whole, and nothing else that dj-stripe asks for.
+        asked = path + ("?expand[]=balance_transaction" if "balance_transaction" in self.path.partition("?")[2] else "")
+        request = urllib.request.Request(given["api"] + asked)
         request.add_header("Authorization", self.headers["Authorization"])
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:

@@ -5,6 +5,7 @@
 
 mod fill;
 pub mod history;
+mod shapes;
 
 use crate::books::{Books, Kind};
 use crate::stage::{Ended, NOW_US};

@@ -5,6 +5,8 @@
 --  * a row without an exception counts as received: the table does not say that its job has run
 --  * webhook_calls.payload holds the event, though not its bytes as received: Laravel writes it anew
 --  * webhook_calls.created_at has no zone and is UTC
+--  * an event is looked up by a field of its JSON, which reads the whole table: where it is large, add a
+--    generated column of payload's id with an index, and name it in inbox.sql and inbox_body.sql
 select
     'stripe' as provider,
     coalesce(json_value(payload, '$.account'), '') as account,
