@@ -1,7 +1,7 @@
 //! The examples: each stack's tables on each database, a seeded history with planted faults, what `recon init --from` makes
 //! of the tables, and the real binary over it all. What is planted is found, and nothing else.
 //!
-//! The files below `examples/` are what `init --from` writes; `UPDATE_EXAMPLES=1` writes them anew.
+//! The files below `examples/` are what `init --from` writes; `RECON_BLESS=1` writes them anew.
 
 mod fill;
 pub mod history;
@@ -96,7 +96,7 @@ impl Shop {
 
 /// What `init` wrote is what stands in the example.
 fn compare(written: &Path, example: &Path) {
-    let is_update = std::env::var_os("UPDATE_EXAMPLES").is_some();
+    let is_update = std::env::var_os("RECON_BLESS").is_some();
     let queries = std::fs::read_dir(written.join("queries/local")).unwrap();
     let mut files = vec![PathBuf::from("recon.toml")];
     files.extend(queries.map(|entry| Path::new("queries/local").join(entry.unwrap().file_name())));
@@ -110,7 +110,7 @@ fn compare(written: &Path, example: &Path) {
         let there = std::fs::read_to_string(&place).unwrap_or_default();
         assert!(
             there == text,
-            "{} is not what `recon init --from` writes; UPDATE_EXAMPLES=1 writes it anew:\n{text}",
+            "{} is not what `recon init --from` writes; RECON_BLESS=1 writes it anew:\n{text}",
             place.display()
         );
     }

@@ -123,9 +123,8 @@ const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// A minute of everything that is read.
-async fn read(settings: &Settings) -> Vec<String> {
-    let window = Window { from_us: AT_US, until_us: AT_US + 60_000_000 };
+/// Everything that is read of a window.
+async fn read(settings: &Settings, window: Window) -> Vec<String> {
     let store = Store::open(&settings.store_url, Access::ReadWrite).await.unwrap();
     let mut rows = Vec::new();
     let mut keep = |fact: Fact| {
@@ -163,17 +162,20 @@ async fn read(settings: &Settings) -> Vec<String> {
         books.effects(window, &mut keep).await.unwrap();
         books.states(window, &mut keep).await.unwrap();
     }
-    let inbox = Inbox::open(settings).await.unwrap();
-    if let Some(inbox) = &inbox {
+    if let Some(inbox) = Inbox::open(settings).await.unwrap() {
         inbox.events(window, &mut keep).await.unwrap();
-        let scope = recon::record::Scope::new("stripe", "", "live");
-        if let Some(body) = inbox.body(&scope, "evt_1").await.unwrap() {
-            rows.push(format!("body {}", String::from_utf8(body).unwrap()));
-        }
     }
     let mut rows: Vec<String> = rows.iter().map(|row| row.trim_end().to_owned()).collect();
     rows.sort();
     rows
+}
+
+/// The body of the first event, where it is kept.
+async fn body(settings: &Settings) -> Option<String> {
+    let scope = recon::record::Scope::new("stripe", "", "live");
+    let inbox = Inbox::open(settings).await.unwrap()?;
+    let body = inbox.body(&scope, "evt_1").await.unwrap()?;
+    Some(format!("body {}", String::from_utf8(body).unwrap()))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -192,6 +194,14 @@ async fn what_is_proposed_reads_these_very_rows() {
         let environment =
             |name: &str| Some(if name == "BOOKS_URL" { books.url() } else { "rk_live_x".to_owned() });
         let settings = parse(&text, Path::new(&path), &environment).unwrap();
-        assert_eq!(read(&settings).await, shape.expected, "{number}: {said}");
+        let until_us = AT_US + 60_000_000;
+        // Windows that meet anywhere read every row once.
+        for split_us in [AT_US + 1, AT_US + 1_000, AT_US + 250_000, AT_US + 500_001] {
+            let mut rows = read(&settings, Window { from_us: AT_US, until_us: split_us }).await;
+            rows.extend(read(&settings, Window { from_us: split_us, until_us }).await);
+            rows.extend(body(&settings).await);
+            rows.sort();
+            assert_eq!(rows, shape.expected, "{number}, split at +{}: {said}", split_us - AT_US);
+        }
     }
 }
