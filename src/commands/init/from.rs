@@ -8,7 +8,7 @@ use super::difference::difference;
 use super::{CONFIGURATION, Folder, say};
 use crate::cli::InitArgs;
 use crate::commands::{Outcome, counted};
-use crate::config::{FILE_NAME, Secret, Settings, Unusable, parse};
+use crate::config::{FILE_NAME, Secret, Settings, Side, Unusable, parse};
 use crate::gather::{DEFAULT_QUERIES, describe};
 use crate::proposal::{Place, Proposal, Schema, configuration, recognise};
 use crate::store::shown_url;
@@ -18,6 +18,7 @@ use std::path::Path;
 
 /// The variable that the configuration names where the URL was given on the command line.
 const VARIABLE: &str = "BOOKS_URL";
+const HINT: &str = "write it as sqlite:books.db, postgres://user@host/database or mysql://user@host/database";
 /// Only what it takes to open a database for reading.
 const SETTINGS: &str = "[[provider]]\nname = \"stripe\"\napi_key = { env = \"KEY\" }\n\
     [local]\nurl = { env = \"URL\" }\n[limits]\nstatement_timeout = \"30s\"\n";
@@ -45,8 +46,12 @@ pub(super) async fn propose(
     lines.extend(before);
     lines.push(String::new());
     lines.extend(next(folder, &proposal, &place));
+    let outcome = if proposal.is_useful() { Outcome::Clean } else { Outcome::Incomplete };
+    if outcome != Outcome::Clean {
+        lines.push(format!("outcome={} findings=0", outcome.as_str()));
+    }
     say(out, &lines)?;
-    Ok(if proposal.is_useful() { Outcome::Clean } else { Outcome::Incomplete })
+    Ok(outcome)
 }
 
 /// The option that was given, and the URL that it leads to.
@@ -67,10 +72,16 @@ fn given(args: &InitArgs) -> Result<(&'static str, Secret), Unusable> {
 /// The settings of a run that has this database, checked as `recon.toml` is.
 fn settings(option: &str, url: &str) -> Result<Settings, Unusable> {
     let environment = |name: &str| Some(if name == "URL" { url.to_owned() } else { "unused".to_owned() });
-    parse(SETTINGS, Path::new(FILE_NAME), &environment).map_err(|unusable| {
+    let settings = parse(SETTINGS, Path::new(FILE_NAME), &environment).map_err(|unusable| {
         let why = unusable.message.split_once("url ").map_or(&*unusable.message, |(_, why)| why);
-        Unusable::new(format!("{option} {why}"), unusable.hint.clone())
-    })
+        Unusable::new(format!("{option} {why}"), HINT)
+    })?;
+    // The words that stand for other sides in the configuration.
+    let is_word = matches!(url, "store" | "none" | "files");
+    if is_word || !matches!(settings.local.side, Side::Database(_)) {
+        return Err(Unusable::new(format!("{option} is no database URL"), HINT));
+    }
+    Ok(settings)
 }
 
 /// How the configuration names the database.

@@ -183,6 +183,7 @@ async fn a_database_of_nothing_known_gives_the_contract_and_exit_2() {
     assert!(said.stdout.contains("inbox: not recognised\nbooks: not recognised\n"), "{}", said.stdout);
     assert!(said.stdout.contains("  - orders: as an inbox it lacks"), "{}", said.stdout);
     assert!(!said.stdout.contains("cats"), "{}", said.stdout);
+    assert!(said.stdout.ends_with("\noutcome=incomplete findings=0\n"), "{}", said.stdout);
     let effects = std::fs::read_to_string(folder.path().join("ops/queries/local/effects.sql")).unwrap();
     assert!(effects.contains("corrects_effect_id  the row that this one undoes"), "{effects}");
     let configuration = std::fs::read_to_string(folder.path().join("ops/recon.toml")).unwrap();
