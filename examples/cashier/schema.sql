@@ -1,7 +1,7 @@
 -- The tables of Laravel Cashier (Stripe), and that of spatie/laravel-webhook-client beside it, as MariaDB has them.
 -- Written for this example from the columns that their own migrations make: database/migrations/2019_05_03_000001 to
--- 000003 of https://github.com/laravel/cashier-stripe, Cashier 15, and create_webhook_calls_table of
--- https://github.com/spatie/laravel-webhook-client, version 3; read 2026-11-30.
+-- 000003 of https://github.com/laravel/cashier-stripe (`type` of a subscription is `name` before Cashier 15), and
+-- create_webhook_calls_table of https://github.com/spatie/laravel-webhook-client, version 3; read 2026-11-30.
 
 create table users (
     id bigint not null primary key,

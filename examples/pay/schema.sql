@@ -1,6 +1,6 @@
 -- The tables of the pay gem for Rails that matter here, as PostgreSQL has them. Written for this example from the columns
 -- that pay's own migrations make: db/migrate/1_create_pay_tables.rb, 2_add_pay_sti_columns.rb and
--- 20250415151129_add_object_to_pay_models.rb of https://github.com/pay-rails/pay, pay 11, read 2026-11-30.
+-- 20250415151129_add_object_to_pay_models.rb of https://github.com/pay-rails/pay, pay 11.1, read 2026-11-30.
 
 create table pay_customers (
     id bigint not null primary key,

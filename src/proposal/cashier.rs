@@ -1,7 +1,7 @@
 //! Laravel Cashier (Stripe): customers and subscriptions, and nothing about money.
 //!
-//! Sources: `database/migrations/2019_05_03_000001` to `000003` of laravel/cashier-stripe 15 (2025), and
-//! <https://laravel.com/docs/12.x/billing#database-migrations>.
+//! Sources: `database/migrations/2019_05_03_000001` to `000003` of <https://github.com/laravel/cashier-stripe> (commits
+//! 301d5a0, 3bb2035 and 9661ead, read 2026-11-30), and <https://laravel.com/docs/12.x/billing#database-migrations>.
 
 use super::Schema;
 

@@ -7,6 +7,10 @@
 use super::sql::Clock;
 use super::{Flavour, Part, Schema};
 
+/// What the statements read of `djstripe_charge`; `stripe_data` came with 2.10.
+pub(super) const CHARGES: [&str; 7] =
+    ["id", "livemode", "status", "currency", "stripe_data", "djstripe_created", "djstripe_updated"];
+
 pub(super) fn inbox(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
     let events = schema
@@ -95,10 +99,7 @@ const MODE: &str = "case when not h.livemode then 'test' else 'live' end";
 
 pub(super) fn books(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
-    let charges = schema.table_with(
-        "djstripe_charge",
-        &["id", "livemode", "status", "currency", "stripe_data", "djstripe_created", "djstripe_updated"],
-    )?;
+    let charges = schema.table_with("djstripe_charge", &CHARGES)?;
     let disputes = schema.table_with("djstripe_dispute", &["id", "charge_id", "stripe_data"])?;
     let (created, _) = Clock::of(flavour, charges, charges.column("djstripe_created")?)?;
     let (updated, _) = Clock::of(flavour, charges, charges.column("djstripe_updated")?)?;

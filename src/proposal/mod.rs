@@ -108,8 +108,29 @@ pub fn recognise(schema: &Schema) -> Proposal {
         .or_else(|| djstripe::books(schema))
         .or_else(|| sync_engine::books(schema))
         .or_else(|| plain_books::books(schema));
-    let notes = [pay::note(schema), cashier::note(schema), sync_engine::note(schema)];
+    let notes = [
+        pay::note(schema),
+        cashier::note(schema),
+        sync_engine::note(schema),
+        unknown_version("the pay gem", schema.table("pay_charges"), &pay::CHARGES),
+        unknown_version("dj-stripe", schema.table("djstripe_charge"), &djstripe::CHARGES),
+        unknown_version("stripe-sync-engine", schema.table_in("stripe", "charges"), &sync_engine::CHARGES),
+    ];
     let read: Vec<&String> = [&inbox, &books].into_iter().flatten().flat_map(|part| &part.tables).collect();
     let near = plain::near(schema).into_iter().filter(|(name, _)| !read.contains(&name)).collect();
     Proposal { inbox, books, notes: notes.into_iter().flatten().collect(), near }
+}
+
+/// A stack is there, in a version whose tables are not known.
+fn unknown_version(stack: &str, table: Option<&Table>, columns: &[&str]) -> Option<String> {
+    let table = table?;
+    let lacking = table.lacking(columns);
+    (!lacking.is_empty()).then(|| {
+        format!(
+            "{} is that of {stack}, in a version that is not known here: it has no {}. So it is not read; write the \
+             statements by hand",
+            table.shown(),
+            lacking.join(", ")
+        )
+    })
 }

@@ -1,13 +1,15 @@
 //! The `pay` gem for Rails: charges, and no events.
 //!
-//! Sources: `db/migrate/1_create_pay_tables.rb` and `20250415151129_add_object_to_pay_models.rb` of pay 11 (2026), and
-//! `app/models/pay/webhook.rb`, by which a row of `pay_webhooks` is destroyed once it is processed.
+//! Sources, of <https://github.com/pay-rails/pay> at version 11.1 (2025), read 2026-11-30: `db/migrate/1_create_pay_tables.rb`
+//! (commit 0376051), `20250415151129_add_object_to_pay_models.rb` (2dc334e), `app/models/pay/stripe/charge.rb` (029b5e9), and
+//! `app/models/pay/webhook.rb` (05bce21), by which a row of `pay_webhooks` is destroyed once it is processed.
 
 use super::sql::Clock;
 use super::{Part, Schema, Table};
 
-const CHARGES: [&str; 7] =
-    ["id", "customer_id", "processor_id", "amount", "currency", "amount_refunded", "created_at"];
+/// What the statements read of `pay_charges`.
+pub(super) const CHARGES: [&str; 8] =
+    ["id", "customer_id", "processor_id", "amount", "currency", "amount_refunded", "created_at", "updated_at"];
 
 fn tables(schema: &Schema) -> Option<(&Table, &Table)> {
     let charges = schema.table_with("pay_charges", &CHARGES)?;

@@ -237,13 +237,18 @@ pub(super) fn say_clock(clock: (Clock, bool), table: &Table, column: &Column, pa
 }
 
 /// The table of `spatie/laravel-webhook-client`, which Laravel applications use beside Cashier: one row for each delivery.
-/// Source: `database/migrations/create_webhook_calls_table.php.stub` of spatie/laravel-webhook-client 3 (2025), and
-/// <https://github.com/spatie/laravel-stripe-webhooks>, whose configuration is called `stripe`.
+/// Source: `database/migrations/create_webhook_calls_table.php.stub` of
+/// <https://github.com/spatie/laravel-webhook-client> 3 (commit 0fa731c, read 2026-11-30), and
+/// <https://github.com/spatie/laravel-stripe-webhooks> 3.10 (2026), whose configuration is called `stripe`.
 pub(super) fn webhook_calls(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
     let table = schema.table_with("webhook_calls", &["id", "name", "payload", "exception", "created_at"])?;
     let (clock, _) = Clock::of(flavour, table, table.column("created_at")?)?;
-    let field = |name: &str| flavour.json_text("payload", name);
+    let is_text = table.column("payload")?.kind == Kind::Text;
+    // Older versions of the package have it as text.
+    let document =
+        if flavour == Flavour::Postgres && is_text { "cast(payload as json)" } else { "payload" };
+    let field = |name: &str| flavour.json_text(document, name);
     let statement = format!(
         "select
     'stripe' as provider,
@@ -257,7 +262,7 @@ from webhook_calls
 where {}
     and name = 'stripe'",
         field("account"),
-        flavour.json_is_true("payload", "livemode"),
+        flavour.json_is_true(document, "livemode"),
         field("id"),
         field("type"),
         flavour.instant_us(clock, "created_at"),

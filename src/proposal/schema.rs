@@ -131,10 +131,16 @@ impl Table {
         names.iter().find_map(|name| self.column(name))
     }
 
-    /// Whether all of these are there.
+    /// Whether all of these are there, by exactly these names.
     #[must_use]
     pub fn has(&self, names: &[&str]) -> bool {
-        names.iter().all(|name| self.column(name).is_some())
+        names.iter().all(|name| self.columns.iter().any(|column| column.name == *name))
+    }
+
+    /// Which of these are not there.
+    #[must_use]
+    pub fn lacking<'a>(&self, names: &[&'a str]) -> Vec<&'a str> {
+        names.iter().copied().filter(|name| !self.has(&[name])).collect()
     }
 
     /// What was sampled of a column; nothing where it was not or is empty.

@@ -8,11 +8,21 @@ use super::{Part, Schema, Table};
 
 const SCHEMA: &str = "stripe";
 
+/// What the statements read of `stripe.charges`.
+pub(super) const CHARGES: [&str; 9] = [
+    "id",
+    "amount",
+    "amount_refunded",
+    "captured",
+    "currency",
+    "status",
+    "created",
+    "livemode",
+    "updated_at",
+];
+
 fn charges(schema: &Schema) -> Option<&Table> {
-    let table = schema.table_in(SCHEMA, "charges")?;
-    let columns =
-        ["id", "amount", "amount_refunded", "captured", "currency", "status", "created", "livemode"];
-    (table.has(&columns) && table.has(&["updated_at"])).then_some(table)
+    schema.table_in(SCHEMA, "charges").filter(|table| table.has(&CHARGES))
 }
 
 pub(super) fn note(schema: &Schema) -> Option<String> {

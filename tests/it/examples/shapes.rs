@@ -128,6 +128,13 @@ async fn read(settings: &Settings, window: Window) -> Vec<String> {
     let store = Store::open(&settings.store_url, Access::ReadWrite).await.unwrap();
     let mut rows = Vec::new();
     let mut keep = |fact: Fact| {
+        let at_us = match &fact {
+            Fact::LocalEffect(row) => row.applied_at_us,
+            Fact::LocalState(row) => row.updated_at_us,
+            Fact::InboxEvent(row) => row.received_at_us,
+            other => panic!("{other:?}"),
+        };
+        assert!(window.contains(at_us), "{fact:?} is not of {window:?}");
         rows.push(match fact {
             Fact::LocalEffect(row) => {
                 let at = row.applied_at_us - AT_US;
