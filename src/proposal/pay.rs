@@ -8,8 +8,16 @@ use super::sql::Clock;
 use super::{Part, Schema, Table};
 
 /// What the statements read of `pay_charges`.
-pub(super) const CHARGES: [&str; 8] =
-    ["id", "customer_id", "processor_id", "amount", "currency", "amount_refunded", "created_at", "updated_at"];
+pub(super) const CHARGES: [&str; 8] = [
+    "id",
+    "customer_id",
+    "processor_id",
+    "amount",
+    "currency",
+    "amount_refunded",
+    "created_at",
+    "updated_at",
+];
 
 fn tables(schema: &Schema) -> Option<(&Table, &Table)> {
     let charges = schema.table_with("pay_charges", &CHARGES)?;

@@ -246,8 +246,7 @@ pub(super) fn webhook_calls(schema: &Schema) -> Option<Part> {
     let (clock, _) = Clock::of(flavour, table, table.column("created_at")?)?;
     let is_text = table.column("payload")?.kind == Kind::Text;
     // Older versions of the package have it as text.
-    let document =
-        if flavour == Flavour::Postgres && is_text { "cast(payload as json)" } else { "payload" };
+    let document = if flavour == Flavour::Postgres && is_text { "cast(payload as json)" } else { "payload" };
     let field = |name: &str| flavour.json_text(document, name);
     let statement = format!(
         "select
