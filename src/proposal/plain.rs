@@ -132,6 +132,12 @@ pub(super) fn near(schema: &Schema) -> Vec<(String, String)> {
     tables.take(NEAR_MAX).map(|table| (table.shown(), lacking(table))).collect()
 }
 
+/// A floating-point number does not hold decimal money exactly.
+fn real_amount(table: &Table) -> Option<&Column> {
+    let amount = table.first(&MINOR).or_else(|| table.first(&AMOUNTS));
+    amount.filter(|column| column.kind == Kind::Real)
+}
+
 fn lacking(table: &Table) -> String {
     let as_inbox =
         missing(table, &[("an event's id", &EVENT_IDS), ("a type", &EVENT_TYPES), ("a time", &RECEIVED)]);
@@ -145,7 +151,8 @@ fn lacking(table: &Table) -> String {
             ("a time", &BOOKED),
         ],
     );
-    format!("as an inbox {as_inbox}; as books {as_books}")
+    let real = real_amount(table).map(|column| format!("; its {} is a floating-point number", column.name));
+    format!("as an inbox {as_inbox}; as books {as_books}{}", real.unwrap_or_default())
 }
 
 fn missing(table: &Table, wanted: &[(&str, &[&str])]) -> String {

@@ -136,6 +136,8 @@ fn what_looks_near_is_named_with_what_it_lacks() {
     let [(name, why)] = &proposal.near[..] else { panic!("{:?}", proposal.near) };
     assert_eq!(name, "orders");
     assert!(why.contains("as books it lacks an id of Stripe's, a currency"), "{why}");
+    let proposal = recognise(&schema(Flavour::Sqlite, &text.replace("total int", "total real")));
+    assert!(proposal.near[0].1.ends_with("; its total is a floating-point number"), "{:?}", proposal.near);
 }
 
 #[test]
