@@ -7,7 +7,7 @@
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::TryStreamExt;
 use recon::config;
-use recon::gather::{Dialect, Inbox, LocalBooks};
+use recon::gather::{Dialect, Inbox, LocalBooks, Moment};
 use recon::provider::stripe;
 use recon::record::Window;
 use recon::store::{Access, Store};
@@ -58,12 +58,14 @@ async fn bench(rows: u64) -> Result<()> {
     let books = books.await?.context("no books")?;
     let inbox = Inbox::open(&settings).await?.context("no inbox")?;
     for _ in 0..2 {
+        let mut moment = Moment::begin(Some(&books), Some(&inbox)).await?;
         let started = Instant::now();
-        told("inbox, as facts", inbox.events(always, &mut |_| Ok(())).await?, started, rows)?;
+        told("inbox, as facts", moment.events(always, &mut |_| Ok(())).await?, started, rows)?;
         let started = Instant::now();
-        told("books, as facts", books.effects(always, &mut |_| Ok(())).await?, started, rows)?;
+        told("books, as facts", moment.effects(always, &mut |_| Ok(())).await?, started, rows)?;
         let started = Instant::now();
-        told("statuses, as facts", books.states(always, &mut |_| Ok(())).await?, started, rows)?;
+        told("statuses, as facts", moment.states(always, &mut |_| Ok(())).await?, started, rows)?;
+        moment.end().await?;
         let pool = sqlx::SqlitePool::connect("sqlite:team.db").await?;
         let started = Instant::now();
         let found =

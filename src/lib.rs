@@ -12,6 +12,7 @@ pub mod correction;
 pub mod store;
 pub mod provider;
 pub mod files;
+pub mod proposal;
 pub mod gather;
 pub mod compare;
 pub mod report;

@@ -8,6 +8,7 @@ use recon::commands::{self, Outcome, Output};
 use recon::config::{self, Settings};
 use recon::telemetry;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -52,7 +53,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
         .into());
     }
     match command {
-        Command::Init(args) => commands::init::init(&args.dir, &mut Output),
+        Command::Init(args) => commands::init::init(&args, &mut Output).await,
         Command::Completions { shell } => {
             commands::completions::completions(shell, &mut Output).map(|()| Outcome::Clean)
         }
@@ -68,14 +69,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             };
             commands::apply::apply(&settings, &args, recon::clock::now_us()).await
         }
-        Command::Check(args) => {
-            let args = commands::check::CheckArgs { json: args.json };
-            let ended = commands::check::check(config, args, &mut Output).await?;
-            if let Some(error) = &ended.error {
-                tell_error(&error.message, &error.hint);
-            }
-            Ok(ended.outcome)
-        }
+        Command::Check(args) => check(config, args.json).await,
         Command::Status(args) => {
             let args = commands::status::StatusArgs { max_age: args.max_age };
             let settings = config::load_without_keys(config)?;
@@ -162,6 +156,15 @@ async fn start_run(args: &RunArgs, settings: &mut Settings) -> anyhow::Result<Ou
         std::process::exit(i32::from(Outcome::Incomplete.exit_code()));
     });
     commands::run::run(settings, &request).await
+}
+
+/// Looks at everything that a run relies on; the worst line is the error.
+async fn check(config: Option<&Path>, json: bool) -> anyhow::Result<Outcome> {
+    let ended = commands::check::check(config, commands::check::CheckArgs { json }, &mut Output).await?;
+    if let Some(error) = &ended.error {
+        tell_error(&error.message, &error.hint);
+    }
+    Ok(ended.outcome)
 }
 
 /// Resolves on Ctrl-C and on SIGTERM, which is how service managers ask. Both are listened for from the call on.

@@ -203,8 +203,16 @@ pub enum Command {
     /// Events that wait and dead letters keep theirs, however old. What was dropped can no longer be replayed or shown.
     #[command(verbatim_doc_comment, after_help = "Example:\n  recon prune      from cron, once a day")]
     Prune,
-    /// Write a commented recon.toml and the local queries to begin with; overwrites nothing.
-    #[command(after_help = "Example:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml")]
+    /// Write a commented recon.toml and the local queries to begin with; overwrites nothing
+    ///
+    /// With --from it looks at a database's tables (its catalogue, and a few words of status columns; read only), recognises
+    /// those of the pay gem, dj-stripe, Laravel Cashier, stripe-sync-engine and plain tables of events and payments, and
+    /// writes statements for them. What it takes for granted and what cannot be checked is printed and stands in their
+    /// opening comments. Exit 2 where it recognises nothing that can be compared.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "Examples:\n  recon init ops/recon && cd ops/recon && $EDITOR recon.toml\n  recon init --from sqlite:books.db\n  recon init --from-env DATABASE_URL       a URL with a password stays out of the shell's history"
+    )]
     Init(InitArgs),
     /// See it work without any account: a Stripe-shaped provider on this machine with planted faults.
     #[command(
@@ -292,6 +300,12 @@ pub struct InitArgs {
     /// Folder to write to.
     #[arg(value_name = "DIR", default_value = ".")]
     pub dir: PathBuf,
+    /// Propose statements for the tables of this database: sqlite:PATH, postgres://… or mysql://…
+    #[arg(long, value_name = "URL", conflicts_with = "from_env")]
+    pub from: Option<String>,
+    /// The same, with the URL in this environment variable.
+    #[arg(long, value_name = "NAME")]
+    pub from_env: Option<String>,
 }
 
 fn memory(text: &str) -> Result<usize, String> {

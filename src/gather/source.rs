@@ -6,6 +6,7 @@ use super::reader::{Bind, Pool, Reader};
 use super::statement::{Statement, Syntax};
 use super::trouble::Told;
 use crate::config::{Secret, Settings, Side, Unusable};
+use crate::proposal::Flavour;
 use crate::record::{Fact, SECOND_US, Window};
 use crate::store::{Database, shown_url};
 use anyhow::Result;
@@ -123,6 +124,15 @@ impl Source {
             self.pool.columns(&told, &statement.filtered(column, 1), &binds, &self.told).await?;
         }
         Ok((statement, columns))
+    }
+
+    /// How its SQL is written.
+    pub const fn flavour(&self) -> Flavour {
+        match self.pool {
+            Pool::Sqlite { .. } => Flavour::Sqlite,
+            Pool::Postgres { .. } => Flavour::Postgres,
+            Pool::MySql(_) => Flavour::MySql,
+        }
     }
 
     /// Its connections.

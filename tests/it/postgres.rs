@@ -205,6 +205,13 @@ impl Cluster {
         output(&mut command, HINT);
     }
 
+    /// A program of the server's for one of its databases, run to its end; what it wrote.
+    pub fn client(&self, binary: &str, database: &str, arguments: &[&str]) -> String {
+        let mut command = Command::new(self.binaries.join(binary));
+        command.args(["--username=recon", "--host"]).arg(&self.folder).args(["--dbname", database]);
+        output(command.args(arguments), HINT)
+    }
+
     /// The folder of its socket.
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -145,13 +145,21 @@ fn the_sdks_of_npm_agree() {
     });
 }
 
-/// The folder with npm's SDKs and the script. It is made when it is not there or `package.json` has changed.
+/// The folder with npm's SDKs and the script.
 fn npm() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("witness-npm");
+    let folder = packages("witness-npm", &venv::scripts().join("package.json"));
+    std::fs::copy(venv::scripts().join("signatures.mjs"), folder.join("signatures.mjs")).unwrap();
+    folder
+}
+
+/// A folder with npm's packages. It lies in the target folder and is made when it is not there or `package.json` has
+/// changed.
+pub fn packages(name: &str, package_json: &Path) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let lock = std::fs::File::create(folder.join("lock")).unwrap();
     lock.lock().unwrap();
-    let wanted = std::fs::read_to_string(venv::scripts().join("package.json")).unwrap();
+    let wanted = std::fs::read_to_string(package_json).unwrap();
     let mark = folder.join("installed.json");
     if std::fs::read_to_string(&mark).ok().as_ref() != Some(&wanted) {
         std::fs::write(folder.join("package.json"), &wanted).unwrap();
@@ -164,11 +172,10 @@ fn npm() -> PathBuf {
         };
         assert!(
             why.is_empty(),
-            "the witness needs SDKs of npm, and npm {arguments:?} failed: {why}\nhint: install nodejs 20 or later \
+            "this test needs packages of npm, and npm {arguments:?} failed: {why}\nhint: install nodejs 20 or later \
              with npm, let it reach the registry or a mirror, and run this test again"
         );
         std::fs::write(&mark, wanted).unwrap();
     }
-    std::fs::copy(venv::scripts().join("signatures.mjs"), folder.join("signatures.mjs")).unwrap();
     folder
 }

@@ -1,7 +1,7 @@
 //! Step one: page the provider, follow what its records point to, open the local sides.
 
 use super::Job;
-use crate::config::{Accounts, ProviderSettings};
+use crate::config::{Accounts, ProviderSettings, Side};
 use crate::gather::{
     Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, Moment, ProviderSide, Sides, endpoints,
     fetch_endpoints,
@@ -163,7 +163,12 @@ fn reading(
     }
     let basis = job.settings.report.basis;
     let reading = Reading::of(provider, scope, job.window, basis, job.request.now_us);
-    Reading { wanted, grace: !job.request.no_grace, ..reading }
+    // Without books nothing that they lack is missing.
+    let effects = match job.settings.local.side {
+        Side::Absent => BTreeSet::new(),
+        _ => reading.effects.clone(),
+    };
+    Reading { wanted, effects, grace: !job.request.no_grace, ..reading }
 }
 
 async fn page(

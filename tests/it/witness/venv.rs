@@ -10,54 +10,57 @@ pub fn scripts() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/witness")
 }
 
-/// The environment's Python. The environment lies in the target folder and is made when it is not there or
-/// `requirements.txt` has changed; when it cannot be made, the test fails and says how to get it.
+/// The environment's Python.
 fn python() -> &'static Path {
     static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-        let venv = target.join("witness-venv");
-        // Two test processes at once make it once.
-        let lock = std::fs::File::create(target.join("witness-venv.lock")).unwrap();
-        lock.lock().unwrap();
-        let requirements = scripts().join("requirements.txt");
-        let wanted = std::fs::read_to_string(&requirements).unwrap();
-        let mark = venv.join("installed.txt");
-        let python = venv.join("bin/python");
-        if std::fs::read_to_string(&mark).ok().as_ref() != Some(&wanted) {
-            let make = [
-                ("python3", vec!["-m", "venv", "--clear", venv.to_str().unwrap()]),
-                (
-                    python.to_str().unwrap(),
-                    vec!["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"],
-                ),
-            ];
-            for (at, (program, arguments)) in make.iter().enumerate() {
-                let mut command = Command::new(program);
-                command.args(arguments);
-                if at == 1 {
-                    command.arg(&requirements);
-                }
-                let output = command.output();
-                let why = match &output {
-                    Ok(output) if output.status.success() => continue,
-                    Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
-                    Err(error) => error.to_string(),
-                };
-                panic!(
-                    "the witness needs localstripe and official SDKs, and {program} {arguments:?} failed: {why}\n\
-                     hint: install python3 with its venv module (Debian: apt-get install python3-venv), let pip \
-                     reach PyPI or a mirror (PIP_INDEX_URL), and run this test again; by hand: python3 -m venv {0} \
-                     && {0}/bin/pip install -r {1} && cp {1} {2}",
-                    venv.display(),
-                    requirements.display(),
-                    mark.display()
-                );
-            }
-            std::fs::write(&mark, wanted).unwrap();
+    PYTHON.get_or_init(|| environment("witness-venv", &scripts().join("requirements.txt")))
+}
+
+/// The Python of an environment with these requirements. It lies in the target folder and is made when it is not there or
+/// the requirements have changed; when it cannot be made, the test fails and says how to get it.
+pub fn environment(name: &str, requirements: &Path) -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let venv = target.join(name);
+    // Two test processes at once make it once.
+    let lock = std::fs::File::create(target.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let wanted = std::fs::read_to_string(requirements).unwrap();
+    let mark = venv.join("installed.txt");
+    let python = venv.join("bin/python");
+    if std::fs::read_to_string(&mark).ok().as_ref() == Some(&wanted) {
+        return python;
+    }
+    let make = [
+        ("python3", vec!["-m", "venv", "--clear", venv.to_str().unwrap()]),
+        (
+            python.to_str().unwrap(),
+            vec!["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"],
+        ),
+    ];
+    for (at, (program, arguments)) in make.iter().enumerate() {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        if at == 1 {
+            command.arg(requirements);
         }
-        python
-    })
+        let output = command.output();
+        let why = match &output {
+            Ok(output) if output.status.success() => continue,
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(error) => error.to_string(),
+        };
+        panic!(
+            "this test needs the packages of {1}, and {program} {arguments:?} failed: {why}\n\
+             hint: install python3 with its venv module (Debian: apt-get install python3-venv), let pip \
+             reach PyPI or a mirror (PIP_INDEX_URL), and run this test again; by hand: python3 -m venv {0} \
+             && {0}/bin/pip install -r {1} && cp {1} {2}",
+            venv.display(),
+            requirements.display(),
+            mark.display()
+        );
+    }
+    std::fs::write(&mark, wanted).unwrap();
+    python
 }
 
 fn command(arguments: &[&str]) -> Command {
@@ -89,15 +92,18 @@ pub struct Server {
 impl Server {
     /// Starts it, with stderr to `log`, and reads its port: the digits at the end of a line that it prints.
     pub fn start(arguments: &[&str], log: &Path) -> Self {
+        Self::of(command(arguments), log)
+    }
+
+    /// The same for any command.
+    pub fn of(mut command: Command, log: &Path) -> Self {
         let stderr = std::fs::File::create(log).unwrap();
-        let mut child = command(arguments).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let Some(port) = lines.by_ref().find_map(|line| port_of(&line.unwrap())) else {
             child.wait().unwrap();
             let said = std::fs::read_to_string(log).unwrap();
-            panic!(
-                "{arguments:?} ended without naming its port (localstripe needs IPv6 on loopback): {said}"
-            );
+            panic!("{command:?} ended without naming its port (localstripe needs IPv6 on loopback): {said}");
         };
         // What it prints from here on is read and thrown away, or it would block.
         std::thread::spawn(move || lines.for_each(drop));
