@@ -3,7 +3,7 @@
 
 use crate::books::{Books, Kind};
 use recon::config::{Settings, parse};
-use recon::gather::{Dialect, Inbox, LocalBooks};
+use recon::gather::{Dialect, Inbox, LocalBooks, Moment};
 use recon::record::{Fact, Window, iso_exponent};
 use recon::store::{Access, Store};
 use std::path::Path;
@@ -163,15 +163,13 @@ async fn read(settings: &Settings, window: Window) -> Vec<String> {
         });
         Ok(())
     };
-    if let Some(books) =
-        LocalBooks::open(settings, &store, Dialect::stripe(iso_exponent), window).await.unwrap()
-    {
-        books.effects(window, &mut keep).await.unwrap();
-        books.states(window, &mut keep).await.unwrap();
-    }
-    if let Some(inbox) = Inbox::open(settings).await.unwrap() {
-        inbox.events(window, &mut keep).await.unwrap();
-    }
+    let books = LocalBooks::open(settings, &store, Dialect::stripe(iso_exponent), window).await.unwrap();
+    let inbox = Inbox::open(settings).await.unwrap();
+    let mut moment = Moment::begin(books.as_ref(), inbox.as_ref()).await.unwrap();
+    moment.effects(window, &mut keep).await.unwrap();
+    moment.states(window, &mut keep).await.unwrap();
+    moment.events(window, &mut keep).await.unwrap();
+    moment.end().await.unwrap();
     let mut rows: Vec<String> = rows.iter().map(|row| row.trim_end().to_owned()).collect();
     rows.sort();
     rows
