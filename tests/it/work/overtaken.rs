@@ -28,6 +28,8 @@ struct Provider {
     held: Mutex<Option<String>>,
     arrived: Notify,
     let_go: Notify,
+    /// What is answered instead of objects, by id.
+    instead: Mutex<BTreeMap<String, (StatusCode, &'static str)>>,
     /// Longest time under way, µs, and whence it is drawn.
     latency: Mutex<Option<(u64, Random)>>,
 }
@@ -63,7 +65,10 @@ impl Provider {
 async fn object(
     State(provider): State<Arc<Provider>>,
     Path((_, id)): Path<(String, String)>,
-) -> Result<String, StatusCode> {
+) -> Result<String, (StatusCode, [(&'static str, &'static str); 1], &'static str)> {
+    if let Some((status, body)) = provider.instead.lock().unwrap().get(&id) {
+        return Err((*status, [("retry-after", "600")], body));
+    }
     let found = provider.objects.lock().unwrap().get(&id).map(Value::to_string);
     let is_held = provider.held.lock().unwrap().take_if(|held| *held == id).is_some();
     if is_held {
@@ -71,7 +76,7 @@ async fn object(
         provider.let_go.notified().await;
     }
     provider.under_way().await;
-    found.ok_or(StatusCode::NOT_FOUND)
+    found.ok_or((StatusCode::NOT_FOUND, [("x-of", "test")], "{}"))
 }
 
 async fn list(State(provider): State<Arc<Provider>>, Path(stream): Path<String>) -> String {
@@ -334,4 +339,127 @@ fn deed(event: &EventKey, (id, print): (String, [u8; 32]), now_us: i64) -> Deed 
         grounds: Grounds::from([(id, print)]),
         suppressed: String::new(),
     }
+}
+
+/// A run under a clock that is ahead writes the page that it read earlier over what the worker was just told. Here a
+/// trigger does, which only SQLite has in this form.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_page_that_is_written_over_an_answer_books_nothing() {
+    let shop = Shop::new(7, 10, "").await;
+    if shop.store.database() != recon::store::Database::Sqlite {
+        return;
+    }
+    let text = std::fs::read_to_string(shop.config()).unwrap();
+    let effects = "mode = \"live\"\neffects = [\"credit\", \"payout\"]\n";
+    std::fs::write(shop.config(), text.replace("mode = \"live\"\n", effects)).unwrap();
+    let provider = Provider::start(&shop).await;
+    provider.set(&payout("po_1", "failed"));
+    deliver(&shop, "evt_1", "payout.paid", MADE_S, &payout("po_1", "paid")).await;
+    let older = payout("po_1", "paid").to_string();
+    shop.execute(&format!(
+        "create trigger older after insert on provider_record begin
+         update provider_record set body = cast('{older}' as blob) where record_id = new.record_id; end"
+    ))
+    .await;
+    shop.drain().await;
+    assert_eq!(net(&shop, "payout", "po_1").await, 0);
+    assert_eq!(shop.end_of("evt_1").await.0, "received");
+    shop.execute("drop trigger older").await;
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(net(&shop, "payout", "po_1").await, 0);
+    assert_eq!(shop.end_of("evt_1").await.0, "superseded", "{:?}", shop.end_of("evt_1").await);
+}
+
+/// What an event's own object proves is waited for, where the provider's answer lags behind it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_lags_behind_its_event_loses_nothing() {
+    let shop = Shop::new(8, 10, "").await;
+    let provider = Provider::start(&shop).await;
+    let mut pending = charge("ch_1");
+    pending["status"] = "pending".into();
+    pending["paid"] = false.into();
+    pending["captured"] = false.into();
+    pending["amount_captured"] = 0.into();
+    provider.set(&pending);
+    deliver(&shop, "evt_1", "charge.succeeded", MADE_S, &charge("ch_1")).await;
+    shop.drain().await;
+    assert_eq!(shop.end_of("evt_1").await.0, "received", "{:?}", shop.end_of("evt_1").await);
+    provider.set(&charge("ch_1"));
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(net(&shop, "credit", "ch_1").await, AMOUNT);
+    // The charge says so already, and the list of its refunds does not.
+    let mut refunded = charge("ch_1");
+    refunded["amount_refunded"] = AMOUNT.into();
+    refunded["refunded"] = true.into();
+    provider.set(&refunded);
+    deliver(&shop, "evt_2", "charge.refunded", MADE_S + 10, &refunded).await;
+    shop.drain().await;
+    assert_eq!(shop.end_of("evt_2").await.0, "received", "{:?}", shop.end_of("evt_2").await);
+    provider.set(&refund("re_1", "ch_1", "succeeded"));
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(net(&shop, "refund", "re_1").await, AMOUNT);
+    assert_eq!(shop.end_of("evt_2").await.0, "applied");
+    // A pending refund is no lag: it comes with an event of its own.
+    let mut other = charge("ch_2");
+    other["amount_refunded"] = AMOUNT.into();
+    provider.set(&other);
+    provider.set(&refund("re_2", "ch_2", "pending"));
+    deliver(&shop, "evt_3", "charge.refunded", MADE_S + 20, &other).await;
+    shop.drain().await;
+    assert_ne!(shop.end_of("evt_3").await.0, "received", "{:?}", shop.end_of("evt_3").await);
+}
+
+/// A long pause that the provider asks for, and an answer that is no object, hold up nobody and bury nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_pause_and_a_foreign_answer_cost_no_attempt() {
+    let shop = Shop::new(9, 10, "").await;
+    let provider = Provider::start(&shop).await;
+    for id in ["ch_1", "ch_2"] {
+        provider.set(&charge(id));
+        deliver(&shop, &format!("evt_{id}"), "charge.succeeded", MADE_S, &charge(id)).await;
+    }
+    let foreign = (StatusCode::OK, "{\"message\": \"Endpoint request timed out\"}");
+    provider.instead.lock().unwrap().insert("ch_1".to_owned(), foreign);
+    provider.instead.lock().unwrap().insert("ch_2".to_owned(), (StatusCode::TOO_MANY_REQUESTS, "{}"));
+    let before_us = shop.now_us();
+    shop.drain().await;
+    assert!(shop.now_us() - before_us < 60_000_000, "nobody waits for ten minutes");
+    for id in ["evt_ch_1", "evt_ch_2"] {
+        assert_eq!(shop.end_of(id).await.0, "received", "{:?}", shop.end_of(id).await);
+    }
+    assert_eq!(shop.number("select max(attempts) from inbox_event").await, 0);
+    provider.instead.lock().unwrap().clear();
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(net(&shop, "credit", "ch_1").await + net(&shop, "credit", "ch_2").await, 2 * AMOUNT);
+}
+
+/// A person has an event tried again while its last attempt is under way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_is_not_undone_by_the_attempt_at_hand() {
+    let shop = Shop::new(10, 10, "").await;
+    deliver(&shop, "evt_1", "charge.succeeded", MADE_S, &charge("ch_1")).await;
+    shop.execute("update inbox_event set attempts = 4").await;
+    let mut tx = shop.store.begin().await.unwrap();
+    let claimed = recon::store::work::claim(&mut tx, &[i64::MAX; 5], shop.now_us(), 1).await.unwrap();
+    tx.commit().await.unwrap();
+    shop.execute("update inbox_event set attempts = 0, tried_since_us = 0, next_attempt_at_us = 0").await;
+    let pause = recon::store::work::Pause { min_us: 10, max_us: 1_000_000_000_000 };
+    for plan in [Plan::Fail("unknown".to_owned()), Plan::Wait("away".to_owned())] {
+        let item = Item { claimed: claimed[0].clone(), plan };
+        let booking = Booking {
+            store: &shop.store,
+            now_us: shop.now_us(),
+            attempts_max: 5,
+            park_max_us: i64::MAX,
+            pause,
+            has_outbox: false,
+        };
+        assert_eq!(book(booking, &[&item]).await.unwrap(), [None]);
+    }
+    let due = "select count(*) from inbox_event where status = 'received' and next_attempt_at_us = 0";
+    assert_eq!(shop.number(due).await, 1);
 }
