@@ -175,6 +175,7 @@ fn next(folder: &Folder, proposal: &Proposal, place: &Place) -> Vec<String> {
         ));
     }
     steps.push("read recon.toml: time_zone, mode; export STRIPE_API_KEY=rk_live_…".to_owned());
+    steps.push(format!("recon{config} check   says what these tables would not hold, and what mends it"));
     steps.push(format!("recon{config} --since 2024-05-01"));
     let steps = steps.iter().enumerate().map(|(at, step)| format!("  {}. {step}", at + 1));
     std::iter::once("next:".to_owned()).chain(steps).collect()
