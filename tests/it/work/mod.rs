@@ -4,6 +4,7 @@ mod again;
 mod bodies;
 mod health;
 mod kills;
+mod lagging;
 mod once;
 mod operating;
 mod order;

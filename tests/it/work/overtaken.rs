@@ -17,25 +17,25 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-const MADE_S: i64 = NOW_US / 1_000_000 - 3_600;
-const AMOUNT: i64 = 1_000;
+pub const MADE_S: i64 = NOW_US / 1_000_000 - 3_600;
+pub const AMOUNT: i64 = 1_000;
 
 /// A provider whose objects change, and whose answers may be held after they were made up.
 #[derive(Default)]
-struct Provider {
+pub struct Provider {
     objects: Mutex<BTreeMap<String, Value>>,
     /// The next request for this id is answered when it is let go.
     held: Mutex<Option<String>>,
     arrived: Notify,
     let_go: Notify,
     /// What is answered instead of objects, by id.
-    instead: Mutex<BTreeMap<String, (StatusCode, &'static str)>>,
+    pub instead: Mutex<BTreeMap<String, (StatusCode, &'static str)>>,
     /// Longest time under way, µs, and whence it is drawn.
     latency: Mutex<Option<(u64, Random)>>,
 }
 
 impl Provider {
-    async fn start(shop: &Shop) -> Arc<Self> {
+    pub async fn start(shop: &Shop) -> Arc<Self> {
         let provider = Arc::new(Self::default());
         let router = Router::new()
             .route("/v1/{stream}", axum::routing::get(list))
@@ -49,7 +49,7 @@ impl Provider {
         provider
     }
 
-    fn set(&self, object: &Value) {
+    pub fn set(&self, object: &Value) {
         let id = object["id"].as_str().unwrap().to_owned();
         self.objects.lock().unwrap().insert(id, object.clone());
     }
@@ -86,32 +86,32 @@ async fn list(State(provider): State<Arc<Provider>>, Path(stream): Path<String>)
     json!({"object": "list", "data": data, "has_more": false, "url": "/"}).to_string()
 }
 
-fn charge(id: &str) -> Value {
+pub fn charge(id: &str) -> Value {
     json!({"id": id, "object": "charge", "amount": AMOUNT, "amount_captured": AMOUNT, "amount_refunded": 0,
         "balance_transaction": format!("txn_{id}"), "captured": true, "created": MADE_S, "currency": "usd",
         "livemode": true, "paid": true, "refunded": false, "status": "succeeded", "payment_intent": null,
         "metadata": {}, "invoice": null})
 }
 
-fn refund(id: &str, charge: &str, status: &str) -> Value {
+pub fn refund(id: &str, charge: &str, status: &str) -> Value {
     let transaction = (status != "pending").then(|| format!("txn_{id}"));
     json!({"id": id, "object": "refund", "amount": AMOUNT, "balance_transaction": transaction, "charge": charge,
         "created": MADE_S + 10, "currency": "usd", "status": status, "payment_intent": null, "metadata": {}})
 }
 
-fn payout(id: &str, status: &str) -> Value {
+pub fn payout(id: &str, status: &str) -> Value {
     json!({"id": id, "object": "payout", "amount": AMOUNT, "arrival_date": MADE_S + 86_400, "automatic": true,
         "balance_transaction": format!("txn_{id}"), "created": MADE_S, "currency": "usd", "livemode": true,
         "status": status, "metadata": {}})
 }
 
-async fn deliver(shop: &Shop, event_id: &str, kind: &str, at_s: i64, object: &Value) {
+pub async fn deliver(shop: &Shop, event_id: &str, kind: &str, at_s: i64, object: &Value) {
     let body = json!({"id": event_id, "object": "event", "api_version": "2024-06-20", "created": at_s,
         "livemode": true, "pending_webhooks": 1, "type": kind, "data": {"object": object}, "request": null});
     shop.receive_as(&scope(), event_id, kind, body.to_string().as_bytes()).await;
 }
 
-async fn net(shop: &Shop, kind: &str, id: &str) -> i64 {
+pub async fn net(shop: &Shop, kind: &str, id: &str) -> i64 {
     let sum = "select cast(coalesce(sum(amount_minor), 0) as bigint) from ledger_entry";
     shop.number(&format!("{sum} where kind = '{kind}' and object_id = '{id}'")).await
 }
@@ -369,72 +369,6 @@ async fn a_page_that_is_written_over_an_answer_books_nothing() {
     shop.drain().await;
     assert_eq!(net(&shop, "payout", "po_1").await, 0);
     assert_eq!(shop.end_of("evt_1").await.0, "superseded", "{:?}", shop.end_of("evt_1").await);
-}
-
-/// What an event's own object proves is waited for, where the provider's answer lags behind it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_lags_behind_its_event_loses_nothing() {
-    let shop = Shop::new(8, 10, "").await;
-    let provider = Provider::start(&shop).await;
-    let mut pending = charge("ch_1");
-    pending["status"] = "pending".into();
-    pending["paid"] = false.into();
-    pending["captured"] = false.into();
-    pending["amount_captured"] = 0.into();
-    provider.set(&pending);
-    deliver(&shop, "evt_1", "charge.succeeded", MADE_S, &charge("ch_1")).await;
-    shop.drain().await;
-    assert_eq!(shop.end_of("evt_1").await.0, "received", "{:?}", shop.end_of("evt_1").await);
-    provider.set(&charge("ch_1"));
-    shop.pass(LATER);
-    shop.drain().await;
-    assert_eq!(net(&shop, "credit", "ch_1").await, AMOUNT);
-    // The charge says so already, and the list of its refunds does not.
-    let mut refunded = charge("ch_1");
-    refunded["amount_refunded"] = AMOUNT.into();
-    refunded["refunded"] = true.into();
-    provider.set(&refunded);
-    deliver(&shop, "evt_2", "charge.refunded", MADE_S + 10, &refunded).await;
-    shop.drain().await;
-    assert_eq!(shop.end_of("evt_2").await.0, "received", "{:?}", shop.end_of("evt_2").await);
-    provider.set(&refund("re_1", "ch_1", "succeeded"));
-    shop.pass(LATER);
-    shop.drain().await;
-    assert_eq!(net(&shop, "refund", "re_1").await, AMOUNT);
-    assert_eq!(shop.end_of("evt_2").await.0, "applied");
-    // A pending refund is no lag: it comes with an event of its own.
-    let mut other = charge("ch_2");
-    other["amount_refunded"] = AMOUNT.into();
-    provider.set(&other);
-    provider.set(&refund("re_2", "ch_2", "pending"));
-    deliver(&shop, "evt_3", "charge.refunded", MADE_S + 20, &other).await;
-    shop.drain().await;
-    assert_ne!(shop.end_of("evt_3").await.0, "received", "{:?}", shop.end_of("evt_3").await);
-}
-
-/// A long pause that the provider asks for, and an answer that is no object, hold up nobody and bury nothing.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_long_pause_and_a_foreign_answer_cost_no_attempt() {
-    let shop = Shop::new(9, 10, "").await;
-    let provider = Provider::start(&shop).await;
-    for id in ["ch_1", "ch_2"] {
-        provider.set(&charge(id));
-        deliver(&shop, &format!("evt_{id}"), "charge.succeeded", MADE_S, &charge(id)).await;
-    }
-    let foreign = (StatusCode::OK, "{\"message\": \"Endpoint request timed out\"}");
-    provider.instead.lock().unwrap().insert("ch_1".to_owned(), foreign);
-    provider.instead.lock().unwrap().insert("ch_2".to_owned(), (StatusCode::TOO_MANY_REQUESTS, "{}"));
-    let before_us = shop.now_us();
-    shop.drain().await;
-    assert!(shop.now_us() - before_us < 60_000_000, "nobody waits for ten minutes");
-    for id in ["evt_ch_1", "evt_ch_2"] {
-        assert_eq!(shop.end_of(id).await.0, "received", "{:?}", shop.end_of(id).await);
-    }
-    assert_eq!(shop.number("select max(attempts) from inbox_event").await, 0);
-    provider.instead.lock().unwrap().clear();
-    shop.pass(LATER);
-    shop.drain().await;
-    assert_eq!(net(&shop, "credit", "ch_1").await + net(&shop, "credit", "ch_2").await, 2 * AMOUNT);
 }
 
 /// A person has an event tried again while its last attempt is under way.
