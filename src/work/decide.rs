@@ -266,10 +266,14 @@ fn lagging(common: Common<'_>, subject: &Subject, root_id: &str, fetched: &Fetch
     let is_proven = |own: &&ProviderEffect| own.kind == kind && !fetched.over.contains(&own.object_id);
     let has_failed = said.is_some_and(|said| matches!(said.status, Status::Failed | Status::Canceled));
     let missing = subject.own.effects.iter().filter(is_proven).find(|own| !stands(own));
+    let is_refund_of_it = |id: &String| stream_of_id(id) == Some("refunds") && fetched.root_of(id) == root_id;
     let more = || {
         let listed = fetched.refunds_minor.get(root_id).copied().unwrap_or_default();
-        kind == EffectKind::Refund
-            && said.and_then(|said| said.refunded_minor).is_some_and(|minor| minor > listed)
+        let told = said.and_then(|said| said.refunded_minor);
+        // The charge itself may lag; what failed since is taken off it rightly.
+        let own = subject.own.state.as_ref().and_then(|state| state.refunded_minor);
+        let own = own.filter(|_| !fetched.over.iter().any(is_refund_of_it));
+        kind == EffectKind::Refund && told.max(own).is_some_and(|minor| minor > listed)
     };
     let why = match missing {
         Some(own) if !has_failed => format!("{} of {} is announced", own.kind, own.object_id),

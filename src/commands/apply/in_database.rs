@@ -8,7 +8,7 @@ use super::asking::{AskProvider, Why, withheld};
 use super::carry_out::{History, Outcomes, RowOutcome, Tally, Work, fetch_states, record};
 use super::money::{event_keys, file};
 use super::targets::{booked, named, provider_minor};
-use crate::apply::payment::{check_absent, check_moved, check_placed, check_reversal, shows};
+use crate::apply::payment::{check_absent, check_moved, check_placed, check_reversal, shows, sums};
 use crate::apply::state::Fetched;
 use crate::config::Settings;
 use crate::correction::Correction;
@@ -51,7 +51,7 @@ pub(super) struct Batch<'a> {
 /// Carries rows out in the team's database.
 ///
 /// # Errors
-/// [`Unusable`] when the team's statements or key table cannot be used; else when a database or the provider fails.
+/// [`crate::config::Unusable`] when the team's statements or key table cannot be used; else when a database or the provider fails.
 /// What was carried out before is recorded.
 pub(super) async fn carry_out(
     work: Work<'_>,
@@ -272,6 +272,17 @@ impl Batch<'_> {
             && let Some(end) = self.file(writer, row, &mut values).await?
         {
             return Ok(end);
+        }
+        // What sets a status and files an event may have moved money, too.
+        let last = writer.payment(&row.scope, ids).await?;
+        let as_planned = match booked(row)? {
+            Some((kind, minor)) => check_moved(&before.effects, &last.effects, (kind, &row.currency), minor),
+            None if sums(&last.effects) == sums(&before.effects) => Ok(()),
+            None => Err("effects.sql shows that money moved".to_owned()),
+        };
+        if let Err(why) = as_planned {
+            let doing = if row.target_state.is_some() { Doing::SetState } else { Doing::MarkEvent };
+            return Ok(not_as_planned(row, doing, &why));
         }
         Ok(End::Keep((RowOutcome::Applied, None)))
     }

@@ -98,8 +98,16 @@ async fn a_statement_that_does_something_else_leaves_nothing(kind: Kind) {
         "{kind:?}: {said}"
     );
     assert_eq!(shop.rows().await, before);
-    // What was refused is tried again, once the statement is right.
+    // What files the event is no place to move money.
     shop.statement(APPLY, &good);
+    let file = shop.stage.folder.path().join("target").join("file_event.sql");
+    let filed = std::fs::read_to_string(&file).unwrap();
+    shop.statement("file_event.sql", "update shop_booking set cents = cents + 1 where ext = :object_id");
+    let (_, said, _) = shop.apply(&plan).await.unwrap();
+    assert!(said.contains("effects.sql shows that") && said.contains(" refused=1 "), "{kind:?}: {said}");
+    assert_eq!(shop.rows().await, before, "{kind:?}: something of it was kept");
+    shop.statement("file_event.sql", &filed);
+    // What was refused is tried again, once the statement is right.
     let (outcome, said, _) = shop.apply(&plan).await.unwrap();
     assert_eq!(outcome, Outcome::Clean, "{said}");
 }
