@@ -360,6 +360,8 @@ pub(super) fn refuse_unmapped(file: &str, words: &BTreeSet<String>) -> Result<()
     let known = Status::ALL.map(Status::as_str).join(", ");
     Err(Unusable::new(
         format!("{file}: no status is known for {}{more}", listed.join(", ")),
-        format!("map each in [local.status_map] to one of {known}"),
+        format!(
+            "map each in [local.status_map] to one of {known}; where effects.sql lists words itself, one that means money belongs there, too"
+        ),
     ))
 }

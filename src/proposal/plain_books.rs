@@ -404,7 +404,8 @@ fn map_words(table: &Table, column: &Column, part: &mut Part) {
     }
     if !unknown.is_empty() {
         part.missing.push(format!(
-            "no status is known for {} in {}.{}: the run will stop there. Map them in [local.status_map]",
+            "no status is known for {} in {}.{}: the run will stop there. Map them in [local.status_map], and add those \
+             that mean money to the lists in effects.sql, else their rows are taken for missing",
             unknown.join(", "),
             table.shown(),
             column.name

@@ -261,7 +261,7 @@ const fn meaning(outcome: RowOutcome) -> &'static str {
         RowOutcome::Conflicts => "booked otherwise, or booked and taken back; left for a person",
         RowOutcome::Refused => "your database or handler would not take it; nothing of it is kept",
         RowOutcome::NotVerified => {
-            "your handler said yes, and your books do not show it; look into the handler"
+            "your handler said yes, and your books do not show exactly what was planned; look into both before anything is booked"
         }
         RowOutcome::Failed => "your handler failed or did not answer; apply again",
     }
