@@ -2,6 +2,7 @@
 //! program's character set, time zone and modes, and may only read, but for the one that carries corrections out.
 
 use super::reader::{Pool, warm_up};
+use super::sqlite::LOCK_WAIT;
 use super::trouble::Told;
 use crate::config::Unusable;
 use anyhow::Result;
@@ -14,7 +15,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const CONNECTIONS_MAX: u32 = 4;
-const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// How long opening a connection may take.
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 

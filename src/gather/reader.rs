@@ -73,8 +73,6 @@ pub(super) enum Open {
 /// SQLite sees one moment from the first read on.
 const SQLITE_MOMENT: &str = "select count(*) from sqlite_master where 1 = 0";
 const MYSQL_READ_ONLY: &str = "start transaction with consistent snapshot, read only";
-/// Instructions of SQLite's machine between two looks at the time.
-const SQLITE_STEPS: i32 = 20_000;
 /// How much longer than the database itself this side waits for the end of a statement.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// PostgreSQL's `invalid_sql_statement_name`.
@@ -357,7 +355,7 @@ impl Reader {
 async fn limit_sqlite(transaction: &mut Transaction<'static, Sqlite>, timeout: Duration) -> sqlx::Result<()> {
     let until = Instant::now() + timeout;
     let mut handle = transaction.lock_handle().await?;
-    handle.set_progress_handler(SQLITE_STEPS, move || Instant::now() < until);
+    handle.set_progress_handler(sqlite::STEPS, move || Instant::now() < until);
     Ok(())
 }
 

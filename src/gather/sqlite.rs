@@ -19,8 +19,9 @@ const BATCH_BYTES: usize = 256 * 1024;
 /// Batches that wait to be taken.
 const BATCHES_MAX: usize = 4;
 /// Instructions of SQLite's machine between two looks at the time.
-const STEPS: i32 = 20_000;
-const LOCK_WAIT: Duration = Duration::from_secs(10);
+pub(super) const STEPS: i32 = 20_000;
+/// How long a lock of somebody else's is waited for.
+pub(super) const LOCK_WAIT: Duration = Duration::from_secs(10);
 /// SQLite sees one moment from the first read on.
 const MOMENT: &str = "begin deferred; select count(*) from sqlite_master where 1 = 0";
 
