@@ -62,6 +62,7 @@ impl Currencies {
     }
 
     /// Lower-case code and decimals.
+    #[inline]
     #[must_use]
     pub fn get(&self, number: u16) -> (&str, u32) {
         self.known.get(usize::from(number)).map_or(("", 0), |(code, exponent)| (code, *exponent))
@@ -219,6 +220,9 @@ fn whole(text: &str) -> Result<i64, MoneyFault> {
     })
 }
 
+/// Powers of ten, as far as the decimals of nearly all currencies go.
+const POWERS: [i64; 4] = [1, 10, 100, 1_000];
+
 /// What nearly every amount is, quickly: digits, at most one point, few enough not to overflow; whether there is a point,
 /// too. `None` for anything else, which the careful reader then judges.
 #[inline]
@@ -227,7 +231,7 @@ fn fast_decimal(text: &[u8], exponent: u32) -> Option<(i64, bool)> {
         Some((b'-', rest)) => (true, rest),
         _ => (false, text),
     };
-    if digits.is_empty() || digits.len() > 15 || exponent > 3 {
+    if digits.is_empty() || digits.len() > 15 || exponent as usize >= POWERS.len() {
         return None;
     }
     let (mut minor, mut point) = (0_i64, None);
@@ -243,7 +247,7 @@ fn fast_decimal(text: &[u8], exponent: u32) -> Option<(i64, bool)> {
     if point.is_some() && decimals == 0 {
         return None;
     }
-    let minor = minor * 10_i64.pow(missing);
+    let minor = minor * POWERS[missing as usize];
     Some((if is_negative { -minor } else { minor }, point.is_some()))
 }
 
