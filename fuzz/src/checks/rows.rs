@@ -3,7 +3,7 @@
 use super::Outcome;
 use recon::files::{FileSettings, ROW_BYTES_MAX, Row, Source, read_in_parallel};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 const COLUMNS: [&str; 2] = ["id", "amount"];
@@ -37,9 +37,9 @@ pub fn check(data: &[u8]) -> Outcome {
         Ok(rows) => {
             let text = text.expect("only text is read");
             if text.trim_ascii_start().starts_with('{') {
-                beside_json(text, &rows)
+                beside_json(text, &rows);
             } else {
-                beside_csv(text, &rows)
+                beside_csv(text, &rows);
             }
             Outcome::Accepted
         }
@@ -51,9 +51,9 @@ pub fn check(data: &[u8]) -> Outcome {
     }
 }
 
-fn read(path: &PathBuf) -> Result<Vec<Read>, String> {
+fn read(path: &Path) -> Result<Vec<Read>, String> {
     let settings = FileSettings { columns: COLUMNS.map(str::to_owned).to_vec(), ..FileSettings::default() };
-    let source = Source::new(vec![(path.clone(), Arc::new(settings))]);
+    let source = Source::new(vec![(path.to_owned(), Arc::new(settings))]);
     let take = |rows: &mut Vec<Read>, row: Row<'_, '_>| {
         let field = |at: usize| row.fields[at].as_deref().map(str::to_owned);
         rows.push((row.line, [field(0), field(1)]));

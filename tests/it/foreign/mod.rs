@@ -114,7 +114,8 @@ impl App {
         let lines = text.lines().map(|line| if line.starts_with("minor_max = ") { caps } else { line });
         let text: Vec<&str> = lines.collect();
         assert!(text.contains(&caps), "{text:#?}");
-        let targets: String = kinds.iter().map(|kind| format!("{kind} = \"http\"\n")).collect();
+        let targets: Vec<String> = kinds.iter().map(|kind| format!("{kind} = \"http\"\n")).collect();
+        let targets = targets.concat();
         let url = format!("http://127.0.0.1:{}{}", self.server.port, self.path);
         let more = format!(
             "[corrections.target]\n{targets}[corrections.http]\nurl = \"{url}\"\nsecret = {{ env = \"HANDLER_SECRET\" }}\n"
