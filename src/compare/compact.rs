@@ -43,7 +43,9 @@ pub(super) fn put_ordered(out: &mut Vec<u8>, value: i64) {
     let skipped = magnitude.leading_zeros() / 8;
     let len = low_byte(u64::from(8 - skipped));
     out.push(if value < 0 { 0x7f - len } else { 0x80 + len });
-    out.extend_from_slice(&value.to_be_bytes()[skipped as usize..]);
+    // All eight bytes and then fewer: a copy of a length that is known beforehand is no call.
+    out.extend_from_slice(&value.rotate_left(8 * skipped).to_be_bytes());
+    out.truncate(out.len() - skipped as usize);
 }
 
 /// Bytes that follow the first byte of an ordered number.

@@ -124,6 +124,12 @@ pub(super) struct Ends {
     pub(super) is_left: bool,
 }
 
+/// Whether a record is of the left; `value_end` is where key and value end in it.
+#[inline]
+pub(super) fn is_left(record: &[u8], value_end: usize) -> Result<bool> {
+    Ok(*record.get(value_end).ok_or_else(damaged)? == LEFT)
+}
+
 /// Finds the parts of what follows a row's key.
 #[inline]
 pub(super) fn ends(rest: &[u8]) -> Result<Ends> {
