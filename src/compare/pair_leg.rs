@@ -9,8 +9,8 @@
 use super::leg::{Key, Leg};
 use super::pair_record::{DifferenceKind, Parts, ends, put_difference};
 use super::sorter::{Run, Sorter};
-use super::spill::Spill;
 use super::stack::Stack;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 

@@ -4,7 +4,6 @@
 //! found, so that findings which do not explain the difference are noticed.
 
 use super::Hash;
-use super::compact::split;
 use super::leg::Grouping;
 use super::loader::{Loader, each_place};
 use super::pair_leg::{PairLeg, PairSink};
@@ -12,8 +11,9 @@ use super::pair_record::{Difference, Place, difference, put_row};
 use super::plan::Plan;
 use super::scatter::{Scatter, Stored};
 use super::sorter::{Merge, Run, reduce};
-use super::spill::Spill;
+use crate::compact::split;
 use crate::config::CompareSettings;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

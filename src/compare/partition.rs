@@ -4,7 +4,6 @@
 //! sorted in runs on disk and judged from there, by the same code and with the same answer (`loader.rs`).
 
 use super::Shared;
-use super::compact::split;
 use super::event_leg::EventLeg;
 use super::feed::Part;
 use super::intent_leg::IntentLeg;
@@ -12,10 +11,11 @@ use super::leg::{Found, Grouping, Leg, LegKind, Sink};
 use super::loader::{Loader, each_place};
 use super::root_leg::RootLeg;
 use super::scatter::Stored;
-use super::spill::Spill;
 use super::suspicious::Suspicious;
 use super::totals::Totals;
+use crate::compact::split;
 use crate::record::Scope;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 

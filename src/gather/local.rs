@@ -247,7 +247,7 @@ impl LocalBooks {
         }
         let mut known = BTreeMap::new();
         for (scope, ids) in ids {
-            let found = resolve(&self.store, &scope, &ids).await?;
+            let found = resolve(&self.store, &scope, &ids, self.dialect.is_final).await?;
             known.insert(scope, found);
         }
         for mut fact in batch.drain(..) {

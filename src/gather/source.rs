@@ -26,7 +26,7 @@ pub const DEFAULT_QUERIES: [(&str, &str); 4] = [
 ];
 
 /// Rows whose ids are resolved together.
-pub(super) const BATCH_ROWS: usize = 500;
+pub(super) const BATCH_ROWS: usize = 5_000;
 /// Ids in one filter.
 pub(super) const FILTER_IDS: usize = 200;
 
