@@ -1,6 +1,6 @@
 //! The inbox: the rows of the team's `inbox.sql` become facts, and single bodies are read on demand.
 
-use super::columns::{Columns, Contract, RowReader};
+use super::columns::{Columns, Contract, RowReader, Scopes};
 use super::reader::{Bind, Reader};
 use super::source::{FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
@@ -141,6 +141,7 @@ impl Inbox {
         let ids = only.map_or(&[][..], |(_, ids)| ids);
         let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unknown = BTreeSet::new();
+        let mut scopes = Scopes::default();
         let mut number = 0;
         while let Some(row) = rows.next().await? {
             number += 1;
@@ -148,7 +149,7 @@ impl Inbox {
             if !row.is_wanted(only)? {
                 continue;
             }
-            match event(&row)? {
+            match event(&row, &mut scopes)? {
                 Ok(event) => sink(Fact::InboxEvent(event))?,
                 Err(word) => {
                     unknown.insert(word);
@@ -161,23 +162,30 @@ impl Inbox {
 }
 
 /// An event, or the status word that is not known.
-pub(super) fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
+pub(super) fn event(
+    row: &RowReader<'_>,
+    scopes: &mut Scopes,
+) -> Result<Result<InboxEvent, String>, Unusable> {
     let event_id = row.key("event_id")?;
-    let word = row.key("status")?;
-    let Some(status) = status(&word) else { return Ok(Err(word)) };
+    let word = row.word("status")?;
+    let Some(status) = status(&word).or_else(|| status(&word.trim().to_ascii_lowercase())) else {
+        return Ok(Err(word.into_owned()));
+    };
+    let mut body_sha256 = row.text("body_sha256")?;
+    body_sha256.make_ascii_lowercase();
     Ok(Ok(InboxEvent {
-        scope: row.scope()?,
+        scope: row.scope(scopes)?,
         event_id,
         event_type: row.text("event_type")?,
         received_at_us: row.instant("received_at_us")?,
         status,
-        body_sha256: row.text("body_sha256")?.to_ascii_lowercase(),
+        body_sha256,
     }))
 }
 
-/// Our words, and those that inboxes commonly use.
+/// Our words, and those that inboxes commonly use, in lower case.
 fn status(word: &str) -> Option<InboxStatus> {
-    Some(match word.trim().to_ascii_lowercase().as_str() {
+    Some(match word {
         "received" | "pending" | "new" | "queued" | "unprocessed" | "processing" => InboxStatus::Received,
         "applied" | "processed" | "done" | "completed" | "succeeded" | "success" => InboxStatus::Applied,
         "superseded" => InboxStatus::Superseded,
