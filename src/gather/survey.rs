@@ -10,12 +10,16 @@ use crate::provider::stripe;
 use crate::record::{Alias, Fact, InvoiceParts, Scope, Window};
 use crate::store::{self, Store, StoredRecord};
 use anyhow::{Context, Result};
-use std::collections::{BTreeMap, BTreeSet};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 /// Aliases and intents kept in one transaction.
 const LEARNT_MAX: usize = 20_000;
+
+/// Aliases whose last word is remembered: 33 bytes each in a table that has room for no more.
+const HEARD_MAX: usize = 900_000;
 
 /// All of time.
 const ALWAYS: Window = Window { from_us: i64::MIN, until_us: i64::MAX };
@@ -29,6 +33,31 @@ pub struct Surveyed {
     pub outside: BTreeSet<String>,
     /// Ids that were asked for since, wherever they lie: what the facts say of them may be old.
     pub late: BTreeSet<String>,
+}
+
+/// The last word that this reading heard on each alias, as the first half of SHA-256 of the id and of what it leads to: an
+/// object and its events say the same, and what was just kept is not looked for again.
+#[derive(Debug, Default)]
+struct Heard(HashMap<[u8; 16], [u8; 16]>);
+
+impl Heard {
+    /// Whether the last word on this alias was another one, or none. The word of another scope is never asked for.
+    fn is_news(&mut self, alias: &Alias) -> bool {
+        let half = |parts: [&[u8]; 2]| {
+            let mut hash = Sha256::new();
+            for part in parts {
+                hash.update(part);
+            }
+            let mut half = [0; 16];
+            half.copy_from_slice(&hash.finalize()[..16]);
+            half
+        };
+        if self.0.len() >= HEARD_MAX {
+            self.0.clear();
+        }
+        let word = half([alias.root_id.as_bytes(), &[u8::from(alias.is_part)]]);
+        self.0.insert(half([alias.alias_id.as_bytes(), &[]]), word) != Some(word)
+    }
 }
 
 /// What one pass learns of records.
@@ -135,6 +164,7 @@ impl ProviderSide<'_> {
         let mut keeper = Keeper { side: *self, task: None };
         let mut learnt = Learnt::default();
         let mut outside = Outside::default();
+        let mut heard = Heard::default();
         for stream in stripe::STREAMS {
             let mut pages = Pages::of(self.store, &self.reading.scope, stream.name, self.reading.window);
             while let Some(page) = pages.next().await? {
@@ -148,11 +178,12 @@ impl ProviderSide<'_> {
                 }
                 let (points_to, known) = self.points_to(&page, &facts).await?;
                 self.sort_out(points_to, since_us, &mut outside).await?;
-                let is_new = |fact: &Fact| match fact {
+                let mut is_new = |fact: &Fact| match fact {
+                    Fact::Alias(alias) => heard.is_news(alias),
                     Fact::ProviderEffect(effect) => known.get(&effect.object_id) != Some(&effect.intent),
                     _ => true,
                 };
-                facts.retain(is_new);
+                facts.retain(&mut is_new);
                 learnt.add(&self.reading.scope, &page, facts);
                 if learnt.is_full() {
                     keeper.keep(std::mem::take(&mut learnt)).await?;

@@ -32,7 +32,7 @@ impl Held {
         sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).execute(self.store.pool()).await.unwrap();
     }
 
-    async fn texts(&self, sql: &str) -> Vec<String> {
+    pub async fn texts(&self, sql: &str) -> Vec<String> {
         let rows = sqlx::query(AssertSqlSafe(sql.to_owned())).fetch_all(self.store.pool()).await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }

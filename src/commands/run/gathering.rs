@@ -378,19 +378,16 @@ impl Received {
         let mut last_us: BTreeMap<Scope, i64> = BTreeMap::new();
         if let Some(inbox) = inbox {
             let memory = Window { from_us: window.from_us.saturating_sub(INBOX_MEMORY_US).max(0), ..window };
-            let mut note = |fact: Fact| {
-                if let Fact::InboxEvent(event) = fact {
-                    let last_us = last_us.entry(event.scope.clone()).or_insert(event.received_at_us);
-                    *last_us = event.received_at_us.max(*last_us);
-                    let types = by_scope.entry(event.scope).or_default();
-                    if !event.event_type.is_empty() && !types.contains(&event.event_type) {
-                        types.insert(event.event_type);
-                    }
+            let mut note = |scope: Scope, event_type: &str, received_at_us: i64| {
+                let last_us = last_us.entry(scope.clone()).or_insert(received_at_us);
+                *last_us = received_at_us.max(*last_us);
+                let types = by_scope.entry(scope).or_default();
+                if !event_type.is_empty() && !types.contains(event_type) {
+                    types.insert(event_type.to_owned());
                 }
-                Ok(())
             };
             let mut moment = Moment::begin(None, Some(inbox)).await?;
-            moment.events(memory, &mut note).await?;
+            moment.received(memory, &mut note).await?;
             moment.end().await?;
         }
         Ok(Self { by_scope, last_us })
