@@ -7,7 +7,7 @@ use crate::gather::{
     WindowFacts, endpoints, fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of};
+use crate::provider::{self, ById, Client, Failing, Lookup, Progress, RunContext, Stream};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -277,8 +277,9 @@ async fn fetch(
     stream: &Stream,
     ids: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>> {
-    let answered =
-        fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
+    let (scope, cancel) = (&side.reading.scope, &job.request.cancel);
+    let lookup = Lookup { store: job.store, client, scope, stream, cancel };
+    let answered = lookup.by_id(ids, Failing::Together).await?;
     found_of(job, answered, gathered, side, stream)
 }
 
@@ -293,9 +294,9 @@ pub(super) async fn fetch_given_back(
 ) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for stream in ["refunds", "disputes"].into_iter().filter_map(stripe::stream_named) {
-        let scope = &side.reading.scope;
-        let answered =
-            fetch_of(job.store, client, scope, stream, ("charge", charges), &job.request.cancel).await?;
+        let (scope, cancel) = (&side.reading.scope, &job.request.cancel);
+        let lookup = Lookup { store: job.store, client, scope, stream, cancel };
+        let answered = lookup.that_name("charge", charges, Failing::Together).await?;
         found.extend(found_of(job, answered, gathered, side, stream)?);
     }
     Ok(found)
