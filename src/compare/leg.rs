@@ -1,9 +1,9 @@
 //! What the three legs share: records of one key arrive together and sorted, and a verdict on the
 //! group is given in one pass, with state that does not grow with the group.
 
-use super::compact::{Keyed, open_prefix};
 use super::sorter::{Run, Sorter, reduce};
-use super::spill::Spill;
+use crate::compact::{Keyed, open_prefix};
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 

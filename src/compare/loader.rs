@@ -4,11 +4,11 @@
 //! their bytes in the other, so nothing may depend on it.
 
 use super::Hash;
-use super::compact::{Cursor, split};
 use super::leg::{Grouping, Leg};
 use super::scatter::Stored;
 use super::sorter::{Merge, Sorter, reduce};
-use super::spill::Spill;
+use crate::compact::{Cursor, split};
+use crate::spill::Spill;
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use super::compact::split;
 use super::leg::{Key, Leg};
 use super::pair_record::{DifferenceKind, Parts, ends, is_left, put_difference};
 use super::sorter::{Run, Sorter};
-use super::spill::Spill;
 use super::stack::Stack;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 

@@ -4,8 +4,8 @@
 //! order of the values. Left rows come last one first and right rows first one first: so what is paired is the
 //! earliest of both sides, and what is left over the latest, without holding more than a stack.
 
-use super::compact::{Cursor, damaged, ordered_len, put_ordered, put_text, put_varint};
 use super::pairs::PairRow;
+use crate::compact::{Cursor, damaged, ordered_len, put_ordered, put_text, put_varint};
 use anyhow::Result;
 
 const LEFT: u8 = 0;

@@ -11,10 +11,11 @@ use super::leg::{Found, LegKind, Sink};
 use super::loader::{Loader, each_place};
 use super::root_leg::RootLeg;
 use super::scatter::Stored;
-use super::spill::Spill;
 use super::suspicious::Suspicious;
 use super::totals::Totals;
+use crate::compact::split;
 use crate::record::Scope;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 

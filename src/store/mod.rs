@@ -204,6 +204,30 @@ impl Store {
         }
     }
 
+    /// Starts a transaction for statements that find rows by many keys at once. It sees what is committed, anew for each
+    /// statement; outside of it PostgreSQL may take a plan that reads whole tables.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn begin_read(&self) -> Result<Transaction<'static, Any>> {
+        match self.database {
+            Database::Sqlite => self.pool.begin().await,
+            Database::Postgres => postgres::begin_read(&self.pool).await,
+        }
+        .context("begin to read")
+    }
+
+    /// Lets PostgreSQL look at tables that it knows nothing of, or that have grown much since: it would take any part of a
+    /// new table for a single row, and read all of it for each key. Does nothing on SQLite, nor where the user owns no
+    /// tables; what goes wrong costs time only, so it is logged.
+    pub async fn know_sizes(&self) {
+        if self.database == Database::Postgres
+            && let Err(error) = postgres::analyze_grown(&self.pool).await
+        {
+            tracing::warn!("PostgreSQL was not told of what its tables hold now: {error}");
+        }
+    }
+
     /// Copies what SQLite's write-ahead log holds into the file, as far as that keeps nobody waiting
     /// (<https://sqlite.org/pragma.html#pragma_wal_checkpoint>). Without it the commit that fills the log up
     /// copies all of it. Does nothing on PostgreSQL, which does so by itself.

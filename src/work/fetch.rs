@@ -258,7 +258,9 @@ async fn conclude(
         .flat_map(|subject| [subject.root_id.clone(), subject.object_id.clone()])
         .chain(seen.iter().cloned())
         .collect();
-    for (id, target) in store::resolve(asking.store, &asking.reading.scope, &named).await? {
+    for (id, target) in
+        store::resolve(asking.store, &asking.reading.scope, &named, stripe::is_final_root).await?
+    {
         fetched.roots.insert(id, target.root_id);
     }
     let roots: BTreeSet<String> = named.iter().map(|id| fetched.root_of(id).to_owned()).collect();

@@ -291,7 +291,7 @@ impl<'a> Worker<'a> {
             .filter(|subject| !subject.is_fetched && !stripe::is_final_root(&subject.root_id))
             .map(|subject| subject.root_id.clone())
             .collect();
-        let roots = resolve(&self.store, &reading.scope, &own_roots).await?;
+        let roots = resolve(&self.store, &reading.scope, &own_roots, stripe::is_final_root).await?;
         let common = Common { reading, now_us };
         let mut items = Vec::with_capacity(claimed.len());
         for (claimed, meaning) in claimed.into_iter().zip(meanings) {
