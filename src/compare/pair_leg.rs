@@ -6,7 +6,7 @@
 //! another status, then with another amount, then with another currency; what still has no partner is missing.
 //! Pairing goes by the order of values, on one stack for each step, so a key may have any number of rows.
 
-use super::compact::split;
+use crate::compact::split;
 use super::leg::{Key, Leg};
 use super::pair_record::{DifferenceKind, Parts, ends, is_left, put_difference};
 use super::sorter::{Run, Sorter};

@@ -19,6 +19,7 @@ mod limit;
 mod list_page;
 mod pager;
 mod progress;
+mod share;
 mod sightings;
 mod skew;
 mod stream_pager;

@@ -33,6 +33,7 @@ mod migrations;
 mod pages;
 mod postgres;
 mod records;
+mod slots;
 
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
@@ -44,6 +45,7 @@ pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
+pub use slots::{LimitKey, Reserved};
 pub use records::{
     StoredRecord, events_by_id, record_ages, record_ages_in, records_by_id, records_by_id_in, records_page,
 };

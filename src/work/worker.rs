@@ -72,6 +72,7 @@ impl<'a> Worker<'a> {
         let mut clients = BTreeMap::new();
         for provider in &settings.providers {
             let client = Client::with_timing(provider, &limits, timing.clone(), Backoff::DEFAULT)?
+                .sharing(&store, provider)
                 .answered_within(ANSWER_TIMEOUT);
             clients.insert(provider.name.clone(), (provider, client));
         }

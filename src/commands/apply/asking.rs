@@ -70,7 +70,8 @@ impl Configured<'_> {
         let store = Store::open(&self.settings.store_url, Access::Existing).await?;
         let mut clients = BTreeMap::new();
         for provider in &self.settings.providers {
-            clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);
+            let client = Client::new(provider, &self.settings.limits)?.sharing(&store, provider);
+            clients.insert(provider.name.clone(), client);
         }
         Ok((store, clients))
     }

@@ -93,6 +93,7 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
         let accounts = received.accounts(provider);
         let is_online = !job.request.offline;
         let client = is_online.then(|| Client::new(provider, &job.settings.limits)).transpose()?;
+        let client = client.map(|client| client.sharing(job.store, provider));
         let told = told(job, provider, client.as_ref(), &accounts).await?;
         for account in &accounts {
             let told = told.get(&provider.scope(account));

@@ -7,6 +7,7 @@ mod field_cases;
 mod property;
 mod rereading;
 mod server;
+mod sharing;
 
 use recon::config::{Accounts, LimitSettings, ProviderSettings, Secret};
 use recon::provider::{Backoff, Cancel, Client, Lookup, Paged, Progress, RunContext, Stream, Timing, page};
