@@ -20,7 +20,7 @@ fn all(database: Database) -> Vec<Migration> {
         (7, "operating", include_str!("../../migrations/0007_operating.sql")),
         (8, "finding life", include_str!("../../migrations/0008_finding_life.sql")),
         (9, "dead letter told", include_str!("../../migrations/0009_dead_letter_told.sql")),
-        (11, "request slot", include_str!("../../migrations/0011_request_slot.sql")),
+        (10, "request slot", include_str!("../../migrations/0010_request_slot.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =
