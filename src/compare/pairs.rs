@@ -10,7 +10,6 @@ use super::pair_record::{Difference, Place, difference, put_row};
 use super::plan::Plan;
 use super::scatter::{Scatter, Stored};
 use super::sorter::{Merge, Run, reduce};
-use crate::compact::split;
 use crate::config::CompareSettings;
 use crate::spill::Spill;
 use anyhow::Result;

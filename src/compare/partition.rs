@@ -13,7 +13,6 @@ use super::root_leg::RootLeg;
 use super::scatter::Stored;
 use super::suspicious::Suspicious;
 use super::totals::Totals;
-use crate::compact::split;
 use crate::record::Scope;
 use crate::spill::Spill;
 use anyhow::Result;
