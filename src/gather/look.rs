@@ -10,6 +10,7 @@ use super::origin::{Origin, origins};
 use super::source::{Source, window_binds};
 use super::statement::Statement;
 use super::table::Table;
+use super::unbooked::{self, LeftOut};
 use crate::config::{Settings, Side};
 use crate::record::{Scope, Window};
 use anyhow::Result;
@@ -111,6 +112,18 @@ impl<'a> Look<'a> {
                 ]
             }
         }
+    }
+
+    /// The words of the rows that `effects.sql` leaves out; `None` where the team has no `unbooked.sql`.
+    ///
+    /// # Errors
+    /// When the statement does not keep its contract, or the table cannot be read in the time of a statement.
+    pub async fn left_out(&self) -> Result<Option<Vec<LeftOut>>> {
+        let local = &self.settings.local;
+        let Some((statement, _)) = unbooked::statement(&self.source, &local.queries).await? else {
+            return Ok(None);
+        };
+        unbooked::words(&self.source, &statement, &local.status_map).await.map(Some)
     }
 
     async fn looked(

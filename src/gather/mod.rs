@@ -27,6 +27,7 @@ mod target;
 mod target_keys;
 mod target_statement;
 mod trouble;
+mod unbooked;
 mod whole;
 mod file_tables;
 
@@ -48,6 +49,7 @@ pub use source::{DEFAULT_QUERIES, FactSink};
 pub use standing::{ExpectedEffect, Standing, fetch_standings};
 pub use target::{Committed, Ran, TargetBooks, TargetWriter, Team};
 pub use target_keys::{KEY_TABLES, Key, KeyAnswer};
-pub use target_statement::{Doing, TargetValues};
+pub use target_statement::{Doing, TargetValues, takes_over};
 pub use trouble::hint_of;
+pub use unbooked::{LeftOut, UNBOOKED_FILE, Unbooked};
 pub use whole::{Sides, ids_without_record};

@@ -40,7 +40,7 @@ impl Grade {
 }
 
 /// What is said, by its word in the second column: each has its section in `docs/check.md`.
-pub const CODES: [&str; 34] = [
+pub const CODES: [&str; 35] = [
     "configuration",
     "webhook_secrets",
     "store",
@@ -55,6 +55,7 @@ pub const CODES: [&str; 34] = [
     "connected_account",
     "statement",
     "rows",
+    "left_out",
     "isolation",
     "event_key",
     "effect_key",

@@ -7,6 +7,7 @@ pub mod faults;
 pub mod fixes;
 pub mod judge;
 pub mod keys;
+pub mod left_out;
 pub mod lines;
 mod provider;
 mod rebuild;

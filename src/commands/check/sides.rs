@@ -3,6 +3,7 @@
 
 use super::judge::judge;
 use super::keys::{Key, Of, shown, stated};
+use super::left_out::left_out;
 use super::lines::{Grade, Line};
 use crate::commands::counted;
 use crate::config::{NamedKey, Settings, Side, Unusable};
@@ -167,6 +168,12 @@ async fn look_at(
     }
     let looked = look.statements().await;
     lines.extend(looked.iter().flat_map(statement));
+    if which == Which::Local && *side != Side::Store {
+        lines.extend(match look.left_out().await {
+            Ok(words) => left_out(words.as_deref()),
+            Err(error) => vec![failed("left_out", &error)],
+        });
+    }
     if files.is_empty() && *side != Side::Store {
         let mut found = keys(settings, which, &look, &looked, &facts).await?;
         if !is_relied_on(settings, side) {

@@ -4,6 +4,7 @@ use super::Job;
 use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
 use super::of_invoices::{Said, doubtful, is_by_intent, judge_all, with_payments};
+use super::unbooked;
 use super::unread::unread;
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
@@ -84,6 +85,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
+    Box::pin(unbooked::leave_standing(job, gathered, &mut judged.findings)).await?;
     judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
     judged.findings.extend(gathered.notes.iter().map(from_note));
     let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);

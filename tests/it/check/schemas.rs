@@ -25,7 +25,13 @@ fn key(kind: Kind) -> String {
 
 async fn sound(kind: Kind) -> Doctor {
     let key = key(kind);
-    Doctor::new(kind, &[deliveries(&key, &key, EVENT_KEY), payments(kind, PAYMENT_KEY)]).await
+    let doctor = Doctor::new(kind, &[deliveries(&key, &key, EVENT_KEY), payments(kind, PAYMENT_KEY)]).await;
+    doctor.query(
+        "unbooked.sql",
+        "select id as effect_id, 'stripe' as provider, account, 'live' as mode, charge_id as object_id, kind,
+            'pending' as status from payments where amount_minor is null",
+    );
+    doctor
 }
 
 fn says(line: &Value) -> &str {
