@@ -70,7 +70,8 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
                 part.effects.push("refund");
             }
             None => part.missing.push(format!(
-                "no refunds were found, neither a table of them nor a refunded amount in {}: they are not compared",
+                "no refunds were found, neither a table of them that this role may read nor a refunded amount in {}: they are not \
+                 compared. Where there is one, grant select on it and run this again",
                 found.table.shown()
             )),
         }

@@ -40,9 +40,10 @@ impl Grade {
 }
 
 /// What is said, by its word in the second column: each has its section in `docs/check.md`.
-pub const CODES: [&str; 35] = [
+pub const CODES: [&str; 36] = [
     "configuration",
     "webhook_secrets",
+    "target",
     "store",
     "inbox",
     "books",

@@ -11,9 +11,9 @@ use crate::findings::{
     Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, Unread, conflicting_events,
     coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
-use crate::gather::{CoverageStatus, Moment, ProviderSide, Sides, ids_without_record};
+use crate::gather::{CoverageStatus, Inbox, Moment, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::Reading;
-use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, SECOND_US, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use crate::store;
 use anyhow::{Context as _, Result};
@@ -346,14 +346,38 @@ async fn judge_inbox_only(
         let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + retries_us <= at_us);
         let known = known_events(job, gathered, side, &rows).await?;
         judged.findings.extend(conflicting_events(&reading.scope, "", rows.iter()));
+        let oldest_us = memory_us(job);
         for row in rows.iter().filter(|row| !known.contains(&row.event_id)) {
             let was_asked = !gathered.clients.is_empty();
-            if was_listed(row.received_at_us) || (was_asked && is_recent(job, row)) {
-                judged.findings.push(unknown_event(row));
+            if !(was_listed(row.received_at_us) || (was_asked && is_recent(job, row))) {
+                continue;
+            }
+            // The provider forgets: of an event that was made before its list begins nobody can say anything.
+            match made_us(inbox, row).await? {
+                Some(made_us) if made_us < oldest_us => judged.counted.not_judged += 1,
+                _ => judged.findings.push(unknown_event(row)),
             }
         }
     }
     Ok(())
+}
+
+/// When an event was made, as its body says, Unix µs; `None` where the body is gone or does not say.
+async fn made_us(inbox: &Inbox, row: &InboxEvent) -> Result<Option<i64>> {
+    #[derive(serde::Deserialize)]
+    struct Made {
+        created: i64,
+    }
+    let body = inbox.body(&row.scope, &row.event_id).await?;
+    let made = body.and_then(|body| serde_json::from_slice::<Made>(&body).ok());
+    Ok(made.and_then(|made| made.created.checked_mul(SECOND_US)))
+}
+
+/// Since when the provider knows its events, Unix µs.
+fn memory_us(job: &Job<'_>) -> i64 {
+    let events = crate::provider::stripe::STREAMS.iter().find(|stream| stream.name == "events");
+    let memory = events.and_then(|stream| stream.memory).unwrap_or(Duration::MAX);
+    job.request.now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Within the provider's memory with the longest retry to spare: its "unknown" then means unknown.
