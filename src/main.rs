@@ -110,7 +110,7 @@ async fn dispatch(cli: Cli) -> anyhow::Result<Outcome> {
             commands::prune::prune(&settings, recon::clock::now_us(), &mut Output).await
         }
         Command::Demo(args) => {
-            let is_exact = commands::demo::demo(&args).await?;
+            let is_exact = Box::pin(commands::demo::demo(&args)).await?;
             Ok(if is_exact { Outcome::Clean } else { Outcome::Findings })
         }
         Command::Findings(command) => {

@@ -6,11 +6,11 @@
 //! another status, then with another amount, then with another currency; what still has no partner is missing.
 //! Pairing goes by the order of values, on one stack for each step, so a key may have any number of rows.
 
-use crate::compact::split;
 use super::leg::{Key, Leg};
 use super::pair_record::{DifferenceKind, Parts, ends, is_left, put_difference};
 use super::sorter::{Run, Sorter};
 use super::stack::Stack;
+use crate::compact::split;
 use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;

@@ -62,9 +62,41 @@ impl Judgement {
     }
 }
 
+impl Finding {
+    /// The effect that would be booked, where one would be.
+    #[must_use]
+    pub fn booked(&self) -> Option<EffectKind> {
+        let books = matches!(self.action, Action::ReplayEvent | Action::ApplyEffect);
+        self.effect.filter(|_| books)
+    }
+
+    /// Takes a booking back, because rows stand in the books for it, by id and the team's word for how they stand: one of
+    /// them is to be put right, and a second one would book it twice.
+    pub fn leave_standing(&mut self, rows: &[(&str, &str)]) {
+        let named = |(id, status): &(&str, &str)| match *status {
+            "" => format!("{id} (without a status)"),
+            status => format!("{id} ({status})"),
+        };
+        let rows_text: Vec<String> = rows.iter().map(named).collect();
+        let said = std::mem::take(&mut self.note);
+        let said = if said.is_empty() { String::new() } else { format!(" ({said})") };
+        self.note = format!(
+            "it looks like {}{said}, but in the books stands for it: {}, which effects.sql leaves out. Put that row right; \
+             a second one would book it twice",
+            self.kind,
+            rows_text.join(", ")
+        );
+        self.kind = Kind::NeedsReview;
+        "not_booked_status".clone_into(&mut self.cause);
+        self.effect_ids = rows.iter().map(|(id, _)| (*id).to_owned()).collect();
+        self.target_state = None;
+        self.action = Action::Review;
+    }
+}
+
 fn rests_on_names(finding: &Finding) -> bool {
-    let books = matches!(finding.action, Action::ReplayEvent | Action::ApplyEffect);
-    finding.effect.is_some() && (books || finding.kind == Kind::MisattributedEffect)
+    let is_elsewhere = finding.effect.is_some() && finding.kind == Kind::MisattributedEffect;
+    finding.booked().is_some() || is_elsewhere
 }
 
 fn rests_on_whole(finding: &Finding, loose: &BTreeSet<EffectKind>) -> bool {

@@ -3,7 +3,9 @@
 //! back, a manual change that is newer than the provider's word, a local status ahead of the provider, a status
 //! of an invoice whose payments stand differently (cause `payments_differ`). With cause `not_asked_whole`: something
 //! that would have been corrected, on a payment of which the provider was not asked for everything (offline, or
-//! beyond `[limits] ask_count_max`); the note says what it looks like.
+//! beyond `[limits] ask_count_max`); the note says what it looks like. With cause `not_booked_status`: something that would
+//! have been booked, and for which a row stands in your tables with a status that `effects.sql` leaves out (`pending`);
+//! `effect_ids` names the row.
 //!
 //! # Why it matters
 //! A guess with confidence is worse than a question.
@@ -15,6 +17,8 @@
 //! A person opens the object at the provider beside the local rows of the same id; `cause` and the note say what is odd.
 //! It is never corrected automatically; a booking that is wrong is booked back ([how](on-call.md#4-undo)).
 //! For `not_asked_whole` run again online, with a higher `ask_count_max`.
+//! For `not_booked_status` put that row right; never book a second one beside it. A statement of yours may do that
+//! ([how](targets.md#a-row-that-is-there-with-another-status)).
 
 use super::judge::StatusBreak;
 use super::{Action, Finding, Kind, Severity};

@@ -1,5 +1,6 @@
 //! # What it flags
-//! An event in the inbox, received inside the range that was listed, that the provider does not know.
+//! An event in the inbox, received inside the range that was listed, that the provider does not know. One whose body says
+//! that it was made before the provider's list begins (30 days) is not judged: `counted.not_judged` in `manifest.json`.
 //!
 //! # Why it matters
 //! Either somebody else can write to the inbox, or it belongs to another account.

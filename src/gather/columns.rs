@@ -207,7 +207,14 @@ impl RowReader<'_> {
 
     /// An instant in Unix microseconds.
     pub fn instant(&self, name: &str) -> Result<i64, Unusable> {
-        let at_us = self.integer(name)?.ok_or_else(|| self.bad(name, "is null", "give Unix microseconds"))?;
+        let at_us = self.integer(name)?.ok_or_else(|| {
+            self.bad(
+                name,
+                "is null",
+                "give the row its time; where a text stands there, the database took it for no date: write it as \
+                 2024-05-01 10:00:00, or read it otherwise in the statement. It must be Unix microseconds",
+            )
+        })?;
         if at_us < INSTANT_US_MIN {
             return Err(self.bad(
                 name,

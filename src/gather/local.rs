@@ -8,6 +8,7 @@ use super::dialect::Dialect;
 use super::reader::Reader;
 use super::source::{BATCH_ROWS, FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
+use super::unbooked;
 use crate::config::{Settings, Unusable, shown, suggestion};
 use crate::record::{EffectKind, Fact, LocalEffect, LocalState, Scope, Status, Window};
 use crate::store::{AliasTarget, Store, known_as, resolve};
@@ -50,11 +51,13 @@ const WORDS_MAX: usize = 50;
 #[derive(Debug)]
 pub struct LocalBooks {
     pub(super) source: Source,
-    store: Store,
+    pub(super) store: Store,
     effects: (Statement, Columns),
     states: (Statement, Columns),
-    status_map: BTreeMap<String, Status>,
-    dialect: Dialect,
+    /// Rows that are there and not booked; none where the team does not say.
+    pub(super) unbooked: Option<(Statement, Columns)>,
+    pub(super) status_map: BTreeMap<String, Status>,
+    pub(super) dialect: Dialect,
     window: Window,
 }
 
@@ -94,11 +97,13 @@ impl LocalBooks {
         let queries = &local.queries;
         let effects = source.statement(queries, "effects.sql", &BINDS, &EFFECTS, &[OBJECT, EVENT]).await?;
         let states = source.statement(queries, "states.sql", &BINDS, &STATES, &[OBJECT]).await?;
+        let unbooked = unbooked::statement(&source, queries).await?;
         Ok(Self {
             source,
             store: store.clone(),
             effects,
             states,
+            unbooked,
             status_map: local.status_map.clone(),
             dialect,
             window,
@@ -155,6 +160,11 @@ impl LocalBooks {
     ) -> Result<u64> {
         let ids = known_as(&self.store, scope, ids).await?;
         self.read_filtered(reader, Relation::States, OBJECT, scope, &ids, sink).await
+    }
+
+    /// Whether an id is that of an object that carries such effects, and not of a payment as a whole.
+    pub(super) fn is_anchor(&self, kind: EffectKind, id: &str) -> bool {
+        (self.dialect.is_anchor)(kind, id)
     }
 
     fn of(&self, relation: Relation) -> &(Statement, Columns) {
@@ -335,9 +345,7 @@ pub(super) fn state(
 ) -> Result<Result<LocalState, String>, Unusable> {
     let object_id = row.key("object_id")?;
     let word = row.word("status")?;
-    // The team's map first, then our own words.
-    let known = status_map.get(&*word).copied().or_else(|| word.parse().ok());
-    let Some(status) = known else { return Ok(Err(word.into_owned())) };
+    let Some(status) = unbooked::meaning(status_map, &word) else { return Ok(Err(word.into_owned())) };
     let refunded_minor = row.integer("refunded_minor")?;
     if refunded_minor.is_some_and(|minor| minor < 0) {
         return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));

@@ -10,6 +10,7 @@ use super::origin::{Origin, origins};
 use super::source::{Source, window_binds};
 use super::statement::Statement;
 use super::table::Table;
+use super::unbooked::{self, LeftOut};
 use crate::config::{Settings, Side};
 use crate::record::{Scope, Window};
 use anyhow::Result;
@@ -43,8 +44,8 @@ pub enum Rows {
 pub struct Looked {
     /// File in the folder of queries.
     pub file: &'static str,
-    /// Where its columns come from and what its rows say, or what is wrong with it.
-    pub found: Result<(BTreeMap<String, Origin>, Rows)>,
+    /// Where the columns of each of its selects come from and what its rows say, or what is wrong with it.
+    pub found: Result<(Vec<BTreeMap<String, Origin>>, Rows)>,
 }
 
 /// A side that is open.
@@ -113,6 +114,18 @@ impl<'a> Look<'a> {
         }
     }
 
+    /// The words of the rows that `effects.sql` leaves out; `None` where the team has no `unbooked.sql`.
+    ///
+    /// # Errors
+    /// When the statement does not keep its contract, or the table cannot be read in the time of a statement.
+    pub async fn left_out(&self) -> Result<Option<Vec<LeftOut>>> {
+        let local = &self.settings.local;
+        let Some((statement, _)) = unbooked::statement(&self.source, &local.queries).await? else {
+            return Ok(None);
+        };
+        unbooked::words(&self.source, &statement, &local.status_map).await.map(Some)
+    }
+
     async fn looked(
         &self,
         file: &'static str,
@@ -129,7 +142,7 @@ impl<'a> Look<'a> {
         binds: &[&'static str],
         contract: &Contract,
         filters: &[&str],
-    ) -> Result<(BTreeMap<String, Origin>, Rows)> {
+    ) -> Result<(Vec<BTreeMap<String, Origin>>, Rows)> {
         let folder = &self.settings.local.queries;
         let (statement, columns) = self.source.statement(folder, file, binds, contract, filters).await?;
         let origins = origins(&self.source, &statement).await?;
@@ -179,17 +192,17 @@ impl<'a> Look<'a> {
     }
 
     /// `inbox_body.sql`, asked for an event that `inbox.sql` gave.
-    async fn body(&self) -> Result<(BTreeMap<String, Origin>, Rows)> {
+    async fn body(&self) -> Result<(Vec<BTreeMap<String, Origin>>, Rows)> {
         let folder = &self.settings.local.queries;
         let (body, _) =
             self.source.statement(folder, "inbox_body.sql", &inbox::BODY_BINDS, &inbox::BODY, &[]).await?;
         drop(body);
         let of_event = self.source.statement(folder, "inbox.sql", &inbox::BINDS, &inbox::INBOX, &[]).await;
         // What is wrong with `inbox.sql` is told there.
-        let Ok((statement, columns)) = of_event else { return Ok((BTreeMap::new(), Rows::Read(0))) };
+        let Ok((statement, columns)) = of_event else { return Ok((Vec::new(), Rows::Read(0))) };
         let Ok((_, Some((scope, event_id)))) = self.first_rows("inbox.sql", &statement, &columns).await
         else {
-            return Ok((BTreeMap::new(), Rows::Read(0)));
+            return Ok((Vec::new(), Rows::Read(0)));
         };
         let rows = match Inbox::open(self.settings).await? {
             None => Rows::Read(0),
@@ -198,6 +211,6 @@ impl<'a> Look<'a> {
                 Err(error) => Rows::Failed(error),
             },
         };
-        Ok((BTreeMap::new(), rows))
+        Ok((Vec::new(), rows))
     }
 }

@@ -4,7 +4,7 @@
 
 use super::inbox::ReceivedSink;
 use super::reader::Reader;
-use super::{FactSink, Inbox, LocalBooks};
+use super::{FactSink, Inbox, LocalBooks, Unbooked};
 use crate::clock;
 use crate::record::{Scope, Window};
 use anyhow::Result;
@@ -100,6 +100,17 @@ impl<'a> Moment<'a> {
         match self.books() {
             Some((books, reader)) => books.effects_of_events(reader, scope, event_ids, sink).await,
             None => Ok(0),
+        }
+    }
+
+    /// Rows of all time that carry one of `ids`, or another id of the same payment, and are not booked.
+    ///
+    /// # Errors
+    /// As [`Self::effects`]; words that are not mapped, or mean money, are named.
+    pub async fn unbooked_of(&mut self, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<Unbooked>> {
+        match self.books() {
+            Some((books, reader)) => books.unbooked_of(reader, scope, ids).await,
+            None => Ok(Vec::new()),
         }
     }
 

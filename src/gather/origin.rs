@@ -1,6 +1,7 @@
 //! Which column of which table a statement's column comes from, as far as the database says so.
 //!
-//! The one thing to get right: an answer that may be wrong is none. SQLite tells the first select of a union only, and
+//! The one thing to get right: an answer that may be wrong is none. SQLite tells the first select of a union only, so each is
+//! asked for by itself, and
 //! MariaDB calls a select in a `from` by its alias, as if that were a table.
 
 use super::catalog::TableName;
@@ -20,18 +21,37 @@ pub struct Origin {
     pub column: String,
 }
 
-/// The columns of a statement by their names in lower case; those that are made of something, and those of which
-/// nothing certain is known, are left out.
+/// The columns of each select of a statement by their names in lower case; those that are made of something, and those of
+/// which nothing certain is known, are left out. One empty map where the statement cannot be taken apart.
 ///
 /// # Errors
 /// When the database cannot be asked.
-pub(super) async fn origins(source: &Source, statement: &Statement) -> Result<BTreeMap<String, Origin>> {
+pub(super) async fn origins(source: &Source, statement: &Statement) -> Result<Vec<BTreeMap<String, Origin>>> {
+    let Some(selects) = statement.selects() else { return Ok(vec![BTreeMap::new()]) };
+    let is_union = selects.len() > 1;
+    let mut names: Vec<String> = Vec::new();
+    let mut all = Vec::with_capacity(selects.len());
+    for select in &selects {
+        let columns = match of_select(source, select).await {
+            Ok(columns) => columns,
+            // It may say by itself less than it does in the union.
+            Err(_) if is_union => return Ok(vec![BTreeMap::new()]),
+            Err(error) => return Err(error),
+        };
+        if names.is_empty() {
+            names = columns.iter().map(|(name, _)| name.clone()).collect();
+        }
+        // A union has the names of its first select.
+        let named = names.iter().zip(columns).filter_map(|(name, (_, origin))| Some((name.clone(), origin?)));
+        all.push(named.collect());
+    }
+    Ok(all)
+}
+
+async fn of_select(source: &Source, statement: &Statement) -> Result<Vec<(String, Option<Origin>)>> {
     let told = source.told();
     let stopped = |error: sqlx::Error| told.stopped(&statement.file, &error);
     let words = statement.words();
-    if has_set_operation(&words) {
-        return Ok(BTreeMap::new());
-    }
     let sql = AssertSqlSafe(statement.sql().to_owned()).into_sql_str();
     let opened = source.pool().begin(told.timeout).await.map_err(|error| told.unopened(&error))?;
     let mut found: Vec<(String, Option<Origin>)> = match opened {
@@ -61,10 +81,12 @@ pub(super) async fn origins(source: &Source, statement: &Statement) -> Result<BT
     };
     let is_mysql = matches!(source.pool(), Pool::MySql(_));
     let aliases = if is_mysql { aliases(&words) } else { BTreeSet::new() };
-    found.retain(|(_, origin)| {
-        origin.as_ref().is_none_or(|origin| !aliases.contains(&origin.table.name.to_lowercase()))
-    });
-    Ok(found.into_iter().filter_map(|(name, origin)| Some((name, origin?))).collect())
+    for (_, origin) in &mut found {
+        if origin.as_ref().is_some_and(|origin| aliases.contains(&origin.table.name.to_lowercase())) {
+            *origin = None;
+        }
+    }
+    Ok(found)
 }
 
 /// `unnamed` is empty where a table without a schema is one of the side's own.
@@ -100,10 +122,6 @@ async fn by_numbers(source: &Source, table: u32, column: i16) -> Result<Option<O
     Ok(found)
 }
 
-fn has_set_operation(words: &[String]) -> bool {
-    words.iter().any(|word| matches!(word.as_str(), "union" | "intersect" | "except" | "minus"))
-}
-
 /// What selects in a `from` and in a `with` are called: `) name`, `) as name`, `name as (`.
 fn aliases(words: &[String]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -136,7 +154,5 @@ mod tests {
             assert!(found.contains(name), "{name}");
         }
         assert!(!found.contains("t"));
-        assert!(has_set_operation(&words("select a from t union all select b from u")));
-        assert!(!has_set_operation(&words("select a from unions")));
     }
 }

@@ -125,6 +125,58 @@ impl Statement {
         words
     }
 
+    /// The selects that a union consists of, the statement itself where it is none; `None` where it cannot be taken apart:
+    /// a union inside of brackets or below a `with`, and what only intersects.
+    pub fn selects(&self) -> Option<Vec<Self>> {
+        let mut reader = Reader { text: &self.sql, at: 0, syntax: self.syntax };
+        // The same text, byte for byte, in which texts, names in quotes and comments are blanks.
+        let mut plain = String::with_capacity(self.sql.len());
+        while let Some(token) = reader.next_token() {
+            match token {
+                Token::Text(text) if !text.starts_with(['\'', '"', '`']) => {
+                    plain.push_str(&text.to_ascii_lowercase());
+                }
+                _ => plain += &" ".repeat(reader.at - plain.len()),
+            }
+        }
+        let (mut depth, mut cuts, mut has_with, mut at) = (0_usize, Vec::new(), false, 0);
+        for word in plain.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_') {
+            let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+            match name {
+                "intersect" | "except" | "minus" => return None,
+                "union" if depth > 0 => return None,
+                "union" => cuts.push(at),
+                "with" if cuts.is_empty() && plain[..at].trim().is_empty() => has_with = true,
+                _ => {}
+            }
+            at += word.len();
+            match word.chars().next_back() {
+                Some('(') => depth += 1,
+                Some(')') => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+        }
+        if cuts.is_empty() {
+            return Some(vec![self.clone()]);
+        }
+        if has_with {
+            return None;
+        }
+        let ends = cuts.iter().copied().chain([self.sql.len()]);
+        let starts = std::iter::once(0).chain(cuts.iter().copied());
+        let part = |(start, end): (usize, usize)| {
+            let mut skipped = start;
+            for word in ["union", "all", "distinct"] {
+                let blank = plain[skipped..end].len() - plain[skipped..end].trim_start().len();
+                if start > 0 && plain[skipped + blank..end].starts_with(word) {
+                    skipped += blank + word.len();
+                }
+            }
+            Self { sql: self.sql[skipped..end].to_owned(), ..self.clone() }
+        };
+        Some(starts.zip(ends).map(part).collect())
+    }
+
     /// The statement's first rows.
     pub fn first_rows(&self, count: usize) -> String {
         format!("select * from (\n{}\n) q limit {count}", self.sql)
@@ -325,6 +377,33 @@ mod tests {
         assert!(parse("select 1; delete from t").unwrap_err().contains("more than one"));
         assert!(parse("-- nothing yet\n;").unwrap_err().contains("no statement"));
         assert!(parse("").unwrap_err().contains("no statement"));
+    }
+
+    #[test]
+    fn a_union_is_taken_apart() {
+        let selects = |text: &str| {
+            parse(text).unwrap().selects().map(|all| all.into_iter().map(|one| one.sql).collect::<Vec<_>>())
+        };
+        let two = selects(
+            "select 'union' as \"union\", (1) from t where a >= :from_us -- union\nunion all\nselect 2, b from u",
+        );
+        let two = two.unwrap();
+        assert_eq!(two.len(), 2);
+        assert!(two[0].starts_with("select 'union'") && two[1].trim() == "select 2, b from u", "{two:?}");
+        assert_eq!(
+            selects("select a from unions union select b from t union distinct select c from u")
+                .unwrap()
+                .len(),
+            3
+        );
+        assert_eq!(selects("select a from t").unwrap(), ["select a from t"]);
+        for text in [
+            "select a from (select 1 union select 2) q",
+            "with x as (select 1) select a from x union select 2",
+            "select a from t except select b from u",
+        ] {
+            assert_eq!(selects(text), None, "{text}");
+        }
     }
 
     #[test]

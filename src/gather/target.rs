@@ -13,6 +13,7 @@ use super::source::Source;
 use super::target_keys::{self, Key, KeyAnswer};
 use super::target_statement::{Doing, TargetStatement, TargetValues};
 use super::trouble::{Trouble, is_in_the_way, said_against};
+use super::unbooked::Unbooked;
 use crate::config::{Settings, Side, Unusable};
 use crate::record::{Fact, LocalEffect, LocalState, Scope, Window};
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub struct Team {
     pub effects: Vec<LocalEffect>,
     /// Its statuses.
     pub states: Vec<LocalState>,
+    /// Its rows that are there and not booked.
+    pub unbooked: Vec<Unbooked>,
 }
 
 impl Team {
@@ -133,6 +136,12 @@ impl TargetBooks {
         self.statements.get(&doing).is_some_and(|known| known.statement.binds.contains(&bind))
     }
 
+    /// Statuses of rows that `apply_effect.sql` says it makes the booked effect of.
+    pub fn taken_over(&self) -> impl Iterator<Item = &str> {
+        let known = self.statements.get(&Doing::ApplyEffect);
+        known.into_iter().flat_map(|known| known.takes_over.iter().map(String::as_str))
+    }
+
     /// Whether the received events are in this database as well.
     #[must_use]
     pub const fn has_inbox(&self) -> bool {
@@ -172,6 +181,7 @@ impl TargetWriter<'_> {
         let books = &self.target.books;
         books.effects_of(&mut self.writer, scope, ids, &mut |fact| team.keep(fact)).await?;
         books.states_of(&mut self.writer, scope, ids, &mut |fact| team.keep(fact)).await?;
+        team.unbooked = books.unbooked_of(&mut self.writer, scope, ids).await?;
         Ok(team)
     }
 

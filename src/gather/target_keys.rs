@@ -22,6 +22,7 @@ const READ: &str = include_str!("../../queries/target/key_read.sql");
 const READ_MYSQL: &str = include_str!("../../queries/target/key_read_mysql.sql");
 const HOLDS_MYSQL: &str = include_str!("../../queries/target/key_table_holds_mysql.sql");
 const LABEL: &str = "recon_applied";
+const GRANTS: &str = "as the database's owner: grant select, insert on recon_applied to the role of [target] url (docs/targets.md)";
 /// MySQL's number for a row whose key is there (`ER_DUP_ENTRY`).
 const TAKEN_MYSQL: u16 = 1062;
 
@@ -70,6 +71,7 @@ pub(super) async fn check(source: &Source) -> Result<()> {
             return source.check_write(LABEL, insert, &binds).await;
         };
         let why = unusable.message.rsplit("refuses it: ").next().unwrap_or_default().to_owned();
+        let hint = || if unusable.hint.contains("grant") { GRANTS.to_owned() } else { hint() };
         let place = &source.told().place;
         return Err(Unusable::new(
             format!("[target] url: {place}: the table recon_applied cannot be used: {why}"),

@@ -7,7 +7,7 @@
 use super::reader::Bind;
 use super::statement::{Statement, Syntax};
 use crate::config::Unusable;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 /// What a statement of `queries/target/` does.
@@ -104,13 +104,16 @@ pub(super) struct TargetStatement {
     pub statement: Statement,
     /// Rows that it may touch.
     pub rows: RangeInclusive<u64>,
+    /// Statuses of rows that are there, of which it makes the booked effect.
+    pub takes_over: BTreeSet<String>,
 }
 
 impl TargetStatement {
     /// Reads one.
     pub fn parse(file: &str, text: &str, syntax: Syntax) -> Result<Self, Unusable> {
         let rows = rows_said(file, text)?;
-        Ok(Self { statement: Statement::parse(file, text, syntax, &BINDS)?, rows })
+        let statement = Statement::parse(file, text, syntax, &BINDS)?;
+        Ok(Self { statement, rows, takes_over: takes_over(text) })
     }
 
     /// Whether a body is bound, which no error may repeat.
@@ -127,6 +130,18 @@ impl TargetStatement {
             _ => format!("{least} to {most} rows"),
         }
     }
+}
+
+/// The words of `-- takes over: pending, processing`, on lines of their own: the team's statuses of rows that are there and
+/// not booked, of which the statement makes the booked effect (an `update`, or an insert with `on conflict … do update`).
+#[must_use]
+pub fn takes_over(text: &str) -> BTreeSet<String> {
+    let said =
+        text.lines().filter_map(|line| line.trim().strip_prefix("--")?.trim().strip_prefix("takes over:"));
+    said.flat_map(|words| words.split(','))
+        .map(|word| word.trim().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 /// `-- rows: 2` or `-- rows: 0..1` on a line of its own; without it, one.
@@ -165,6 +180,13 @@ mod tests {
             let why = rows(&format!("{text}\nupdate t set a = 1")).unwrap_err();
             assert!(why.contains("how many rows"), "{text}: {why}");
         }
+    }
+
+    #[test]
+    fn statuses_that_are_taken_over_are_named() {
+        let text = "-- takes over: pending, on hold\n-- takes over:x,\nupdate t set a = 1 -- takes over: no";
+        assert_eq!(takes_over(text), ["on hold", "pending", "x"].map(str::to_owned).into());
+        assert!(takes_over("update t set a = 1").is_empty());
     }
 
     #[test]

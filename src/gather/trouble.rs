@@ -103,6 +103,15 @@ impl Told {
             Refusal::Passing => {
                 Trouble::new(format!("{label}: {} stopped it: {message}", self.place), AGAIN).into()
             }
+            Refusal::Standing if is_denied(message) => Unusable::new(
+                format!("{label}: the database refuses it: {message}"),
+                format!(
+                    "as the database's owner give the role of {} the grant that is missing, as in: grant select on … to …; \
+                     docs/databases.md and docs/targets.md list those that are enough",
+                    self.setting
+                ),
+            )
+            .into(),
             Refusal::Standing => Unusable::new(
                 format!("{label}: the database refuses it: {message}"),
                 "correct the statement; its columns are the contract, its tables are yours",
@@ -134,6 +143,12 @@ fn said(error: &sqlx::Error) -> String {
         sqlx::Error::Database(refusal) => refusal.message().to_owned(),
         other => other.to_string(),
     }
+}
+
+/// Whether a grant is missing, in the words of PostgreSQL (`permission denied for table x`) and of MySQL and MariaDB
+/// (`SELECT command denied to user`).
+fn is_denied(message: &str) -> bool {
+    message.starts_with("permission denied") || message.contains(" command denied to user")
 }
 
 /// Whether others were in the way, so that the same again may work: a lock that was waited for too long, a deadlock,
@@ -263,6 +278,13 @@ fn is_about_access(refusal: &dyn DatabaseError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_grant_that_is_missing_is_told_from_a_wrong_statement() {
+        assert!(is_denied("permission denied for table refunds"));
+        assert!(is_denied("SELECT command denied to user 'reader'@'localhost' for table `shop`.`refunds`"));
+        assert!(!is_denied("relation \"refund\" does not exist"));
+    }
 
     #[test]
     fn what_passes_is_told_from_what_stands() {

@@ -112,7 +112,11 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
     let is_captured = flavour.json_is_true("h.stripe_data", "captured");
     let said = Charges { flavour, created, updated, captured, is_captured, refunded };
     let mut part = Part::new("dj-stripe", &[charges, disputes]);
-    part.statements = vec![("effects.sql", said.effects()), ("states.sql", said.states())];
+    part.statements = vec![
+        ("effects.sql", said.effects()),
+        ("states.sql", said.states()),
+        ("unbooked.sql", said.unbooked()),
+    ];
     part.effects = vec!["credit", "refund"];
     part.assumed = ASSUMED.map(str::to_owned).to_vec();
     part.missing = MISSING.map(str::to_owned).to_vec();
@@ -175,6 +179,23 @@ where {}
             flavour.window(self.created, "h.djstripe_created", "applied_at_us"),
             flavour.instant_us(self.updated, "h.djstripe_updated"),
             flavour.window(self.updated, "h.djstripe_updated", "applied_at_us"),
+        )
+    }
+
+    /// Charges that are there and moved no money, so far.
+    fn unbooked(&self) -> String {
+        let Self { is_captured, .. } = self;
+        format!(
+            "select
+    'charge:' || h.id as effect_id,
+    'stripe' as provider,
+    '' as account,
+    {MODE} as mode,
+    h.id as object_id,
+    'credit' as kind,
+    case when h.status = 'failed' then 'failed' else 'pending' end as status
+from djstripe_charge h
+where h.status <> 'succeeded' or not coalesce({is_captured}, false)"
         )
     }
 

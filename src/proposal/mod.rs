@@ -10,6 +10,8 @@ mod pay;
 mod plain;
 mod plain_books;
 mod plain_inbox;
+mod plain_states;
+mod plain_unbooked;
 mod schema;
 mod sql;
 mod sync_engine;

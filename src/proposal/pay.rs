@@ -34,6 +34,9 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
     let effects = effects(schema, customers, has_object, (created_clock, updated_clock));
     let mut part = Part::new("the pay gem", &[charges, customers]);
     part.statements = vec![("effects.sql", effects), ("states.sql", no_states(updated_clock, schema))];
+    if has_object {
+        part.statements.push(("unbooked.sql", unbooked(schema, customers)));
+    }
     part.effects = vec!["credit", "refund"];
     part.assumed = vec![
         "rows of pay_charges whose customer has processor 'stripe' are Stripe charges, and the amounts are whole minor \
@@ -121,6 +124,28 @@ where {}
         flavour.window(created_clock, "h.created_at", "applied_at_us"),
         flavour.instant_us(updated_clock, "h.updated_at"),
         flavour.window(updated_clock, "h.updated_at", "applied_at_us"),
+    )
+}
+
+/// Charges that are there and moved no money, so far.
+fn unbooked(schema: &Schema, customers: &Table) -> String {
+    let flavour = schema.flavour;
+    let account = if customers.has(&["stripe_account"]) { "coalesce(c.stripe_account, '')" } else { "''" };
+    let status = flavour.json_text("h.object", "status");
+    let captured = flavour.json_integer("h.object", "amount_captured");
+    format!(
+        "select
+    'charge:' || {} as effect_id,
+    'stripe' as provider,
+    {account} as account,
+    'live' as mode,
+    h.processor_id as object_id,
+    'credit' as kind,
+    case when {status} = 'failed' then 'failed' else 'pending' end as status
+from pay_charges h
+join pay_customers c on c.id = h.customer_id and c.processor = 'stripe'
+where coalesce({status}, 'succeeded') <> 'succeeded' or coalesce({captured}, h.amount) <= 0",
+        flavour.text("h.id"),
     )
 }
 

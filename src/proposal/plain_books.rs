@@ -7,10 +7,14 @@ use super::plain::{
     UNDOES, is_candidate,
 };
 use super::plain_inbox::{account, mode, only_stripe, say_clock};
+use super::plain_states::{map_words, states};
+use super::plain_unbooked::LeftOut;
 use super::schema::{Column, Flavour, Kind, Schema, Table};
 use super::sql::Clock;
 use super::words::{self, Money};
 
+/// Rows that are there and no effect.
+const UNBOOKED_FILE: &str = "unbooked.sql";
 /// Names that such a table commonly has, the likeliest first.
 const NAMES: [&str; 10] = [
     "payments",
@@ -26,25 +30,25 @@ const NAMES: [&str; 10] = [
 ];
 
 /// What is booked, and in which form.
-struct Amount<'a> {
-    column: &'a Column,
+pub(super) struct Amount<'a> {
+    pub(super) column: &'a Column,
     /// `amount_minor` or `amount`.
-    as_name: &'static str,
+    pub(super) as_name: &'static str,
 }
 
 /// The columns that make a table books.
-struct Found<'a> {
-    table: &'a Table,
-    id: &'a Column,
-    object: &'a Column,
-    amount: Amount<'a>,
-    currency: Option<&'a Column>,
-    booked: &'a Column,
-    booked_clock: (Clock, bool),
-    changed: &'a Column,
-    changed_clock: (Clock, bool),
-    kind: Option<&'a Column>,
-    status: Option<&'a Column>,
+pub(super) struct Found<'a> {
+    pub(super) table: &'a Table,
+    pub(super) id: &'a Column,
+    pub(super) object: &'a Column,
+    pub(super) amount: Amount<'a>,
+    pub(super) currency: Option<&'a Column>,
+    pub(super) booked: &'a Column,
+    pub(super) booked_clock: (Clock, bool),
+    pub(super) changed: &'a Column,
+    pub(super) changed_clock: (Clock, bool),
+    pub(super) kind: Option<&'a Column>,
+    pub(super) status: Option<&'a Column>,
 }
 
 pub(super) fn books(schema: &Schema) -> Option<Part> {
@@ -55,22 +59,27 @@ pub(super) fn books(schema: &Schema) -> Option<Part> {
         .find_map(|table| columns(flavour, table))?;
     let mut part = Part::new("plain books", &[found.table]);
     let mut selects = vec![credits(flavour, &found, &mut part)];
+    let mut left_out = vec![left_out(flavour, &found, &mut part)];
     if found.kind.is_none() {
-        let refunds =
-            refunds_table(schema, &found, &mut part).or_else(|| refunded_column(flavour, &found, &mut part));
+        let refunds = refunds_table(schema, &found, &mut part)
+            .or_else(|| refunded_column(flavour, &found, &mut part).map(|select| (select, None)));
         match refunds {
-            Some(select) => {
+            Some((select, unbooked)) => {
                 selects.push(select);
+                left_out.extend(unbooked);
                 part.effects.push("refund");
             }
             None => part.missing.push(format!(
-                "no refunds were found, neither a table of them nor a refunded amount in {}: they are not compared",
+                "no refunds were found, neither a table of them that this role may read nor a refunded amount in {}: they are not \
+                 compared. Where there is one, grant select on it and run this again",
                 found.table.shown()
             )),
         }
     }
     let states = states(flavour, &found, &mut part);
-    part.statements = vec![("effects.sql", selects.join("\nunion all\n")), ("states.sql", states)];
+    let all = |selects: &[String]| selects.join("\nunion all\n");
+    part.statements =
+        vec![("effects.sql", all(&selects)), ("states.sql", states), (UNBOOKED_FILE, all(&left_out))];
     say(flavour, &found, &mut part);
     Some(part)
 }
@@ -181,10 +190,36 @@ fn credits(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
         "{}\nfrom {} p\nwhere {}{}\n    and {} is not null{only}",
         effect.select(),
         flavour.table(table),
-        flavour.window(found.booked_clock.0, &name(found.booked), "applied_at_us"),
+        flavour.window_or_none(found.booked_clock.0, &name(found.booked), "applied_at_us"),
         only_stripe(flavour, table, "p", part),
         name(found.object),
     )
+}
+
+/// Rows of the payments that are no credit: not paid, or without an id.
+fn left_out(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
+    let table = found.table;
+    let mut quiet = Part::new("", &[]);
+    let id = flavour.text(&flavour.column("p", found.id));
+    let status = found.status.filter(|_| found.kind.is_none());
+    let object = flavour.column("p", found.object);
+    part.assumed.push(format!(
+        "a row of {} without {} is no payment by Stripe, so effects.sql leaves it out; `recon check` counts those that are \
+         paid",
+        table.shown(),
+        found.object.name
+    ));
+    let left_out = LeftOut {
+        row_id: if found.kind.is_none() { format!("'payment:' || {id}") } else { id },
+        account: account(flavour, table, "p", &mut quiet),
+        mode: mode(flavour, table, "p", &mut quiet),
+        object,
+        kind: "credit",
+        status: status.map(|column| (flavour.word("p", column), paid_words(flavour, table, column))),
+        from: format!("{} p", flavour.table(table)),
+        only: only_stripe(flavour, table, "p", &mut quiet),
+    };
+    left_out.select(flavour)
 }
 
 /// Kinds by their words. What is not known is left out, and said.
@@ -250,7 +285,7 @@ fn paid_words(flavour: Flavour, table: &Table, column: &Column) -> String {
 }
 
 /// A table of refunds with ids of Stripe's.
-fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<String> {
+fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<(String, Option<String>)> {
     let flavour = schema.flavour;
     let table = schema.tables.iter().find(|table| {
         table.schema == found.table.schema
@@ -271,6 +306,18 @@ fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<
         (currency(flavour, found, "p"), format!("\njoin {payments} p on {id} = {}", name(key)))
     };
     let only = done_refunds(flavour, table, part);
+    let status = table.first(&STATUSES).filter(|column| column.has_words());
+    let mut quiet = Part::new("", &[]);
+    let left_out = LeftOut {
+        row_id: format!("'refund:' || {}", flavour.text(&name(id))),
+        account: account(flavour, table, "r", &mut quiet),
+        mode: mode(flavour, table, "r", &mut quiet),
+        object: name(object),
+        kind: "refund",
+        status: status.map(|column| (flavour.word("r", column), paid_words(flavour, table, column))),
+        from: format!("{} r", flavour.table(table)),
+        only: String::new(),
+    };
     let effect = Effect {
         row_id: format!("'refund:' || {}", flavour.text(&name(id))),
         account: account(flavour, table, "r", part),
@@ -289,13 +336,14 @@ fn refunds_table(schema: &Schema, found: &Found<'_>, part: &mut Part) -> Option<
     }
     part.tables.push(table.shown());
     say_clock(clock, table, at, part);
-    Some(format!(
+    let select = format!(
         "{}\nfrom {} r{join}\nwhere {}\n    and {} is not null{only}",
         effect.select(),
         flavour.table(table),
-        flavour.window(clock.0, &name(at), "applied_at_us"),
+        flavour.window_or_none(clock.0, &name(at), "applied_at_us"),
         name(object),
-    ))
+    );
+    Some((select, Some(left_out.select(flavour))))
 }
 
 fn done_refunds(flavour: Flavour, table: &Table, part: &mut Part) -> String {
@@ -307,6 +355,7 @@ fn done_refunds(flavour: Flavour, table: &Table, part: &mut Part) -> String {
         table.shown(),
         column.name
     ));
+    map_words(table, column, part);
     let list = paid_words(flavour, table, column);
     format!("\n    and {} in (\n        {list}\n    )", flavour.word("r", column))
 }
@@ -343,74 +392,11 @@ fn refunded_column(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> Opti
         "{}\nfrom {} p\nwhere {}{}\n    and {} is not null\n    and {} > 0",
         effect.select(),
         flavour.table(table),
-        flavour.window(found.changed_clock.0, &name(found.changed), "applied_at_us"),
+        flavour.window_or_none(found.changed_clock.0, &name(found.changed), "applied_at_us"),
         only_stripe(flavour, table, "p", &mut quiet),
         name(found.object),
         name(column),
     ))
-}
-
-fn states(flavour: Flavour, found: &Found<'_>, part: &mut Part) -> String {
-    let table = found.table;
-    let name = |column: &Column| flavour.column("p", column);
-    let mut quiet = Part::new("", &[]);
-    let (status, none) = if let Some(column) = found.status.filter(|_| found.kind.is_none()) {
-        map_words(table, column, part);
-        (flavour.word("p", column), "")
-    } else {
-        part.missing.push(format!(
-            "{} has no status of a payment: states.sql gives no rows, and statuses are not compared",
-            table.shown()
-        ));
-        ("'paid'".to_owned(), "\n    and 1 = 0")
-    };
-    let minor = table.first(&REFUNDED).filter(|column| column.kind == Kind::Integer);
-    let minor = minor.filter(|_| found.amount.as_name == "amount_minor");
-    format!(
-        "select
-    'stripe' as provider,
-    {} as account,
-    {} as mode,
-    {} as object_id,
-    {status} as status,
-    {} as refunded_minor,
-    {} as updated_at_us
-from {} p
-where {}{}
-    and {} is not null{none}",
-        account(flavour, table, "p", &mut quiet),
-        mode(flavour, table, "p", &mut quiet),
-        name(found.object),
-        minor.map_or_else(|| "null".to_owned(), &name),
-        flavour.instant_us(found.changed_clock.0, &name(found.changed)),
-        flavour.table(table),
-        flavour.window(found.changed_clock.0, &name(found.changed), "updated_at_us"),
-        only_stripe(flavour, table, "p", &mut quiet),
-        name(found.object),
-    )
-}
-
-/// The team's words for statuses; ours need no map.
-fn map_words(table: &Table, column: &Column, part: &mut Part) {
-    let mut unknown = Vec::new();
-    for word in table.words(column) {
-        match words::status(word) {
-            Some((status, _)) if status != word => {
-                part.status_map.insert(word.to_owned(), status);
-            }
-            Some(_) => {}
-            None => unknown.push(word),
-        }
-    }
-    if !unknown.is_empty() {
-        part.missing.push(format!(
-            "no status is known for {} in {}.{}: the run will stop there. Map them in [local.status_map], and add those \
-             that mean money to the lists in effects.sql, else their rows are taken for missing",
-            unknown.join(", "),
-            table.shown(),
-            column.name
-        ));
-    }
 }
 
 fn say(flavour: Flavour, found: &Found<'_>, part: &mut Part) {

@@ -91,7 +91,7 @@ where {}{only}",
         flavour.instant_us(found.clock.0, &received),
         status(flavour, table, &mut part),
         flavour.table(table),
-        flavour.window(found.clock.0, &received, "received_at_us"),
+        flavour.window_or_none(found.clock.0, &received, "received_at_us"),
     );
     say_clock(found.clock, table, found.received, &mut part);
     let bodies = bodies(flavour, found, &mut part);

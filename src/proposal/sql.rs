@@ -127,9 +127,31 @@ impl Flavour {
         }
     }
 
+    /// The condition that an instant lies in the window, or that there is none: a row that is left out in silence is
+    /// missing, one without an instant stops the run and is named.
+    pub(super) fn window_or_none(self, clock: Clock, at: &str, alias: &str) -> String {
+        // Null where the text is no date, too.
+        let none = if self.reads_text(clock) { alias } else { at };
+        let bounds = self.bounds(clock, at, alias).join("\n        and ");
+        format!("({none} is null or (\n        {bounds}\n    ))")
+    }
+
     /// The condition that an instant lies in the window, on the bare column where an index may serve. `alias` is the name
-    /// under which the select gives it in microseconds, which SQLite lets a condition use.
+    /// under which the select gives it in microseconds, which SQLite lets a condition use: a text that is no date there is
+    /// null, and let through so that the run names the row.
     pub(super) fn window(self, clock: Clock, at: &str, alias: &str) -> String {
+        if self.reads_text(clock) {
+            return self.window_or_none(clock, at, alias);
+        }
+        self.bounds(clock, at, alias).join("\n    and ")
+    }
+
+    /// Whether an instant is a text that the database has to understand.
+    const fn reads_text(self, clock: Clock) -> bool {
+        matches!((self, clock), (Self::Sqlite, Clock::Text | Clock::Plain | Clock::Zoned))
+    }
+
+    fn bounds(self, clock: Clock, at: &str, alias: &str) -> [String; 2] {
         let bound = |name: &str| match (self, clock) {
             (_, Clock::Count(MICROS)) => format!(":{name}"),
             (Self::MySql, Clock::Count(unit)) => format!(":{name} / {}", MICROS / unit),
@@ -140,12 +162,9 @@ impl Flavour {
             (Self::MySql, _) => format!("from_unixtime(:{name} / 1000000)"),
             (Self::Sqlite, _) => format!(":{name}"),
         };
-        let at = match (self, clock) {
-            // Texts of more than one form are compared as the instants that they mean.
-            (Self::Sqlite, Clock::Text | Clock::Plain | Clock::Zoned) => alias,
-            _ => at,
-        };
-        format!("{at} >= {}\n    and {at} < {}", bound("from_us"), bound("until_us"))
+        // Texts of more than one form are compared as the instants that they mean.
+        let at = if self.reads_text(clock) { alias } else { at };
+        [format!("{at} >= {}", bound("from_us")), format!("{at} < {}", bound("until_us"))]
     }
 
     /// A field of a JSON document as text; null where it is not there.

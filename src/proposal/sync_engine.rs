@@ -35,6 +35,34 @@ pub(super) fn note(schema: &Schema) -> Option<String> {
     )
 }
 
+/// Charges and refunds that are there and moved no money, so far.
+fn unbooked(mode: &str) -> String {
+    format!(
+        "select
+    'charge:' || h.id as effect_id,
+    'stripe' as provider,
+    '' as account,
+    {mode} as mode,
+    h.id as object_id,
+    'credit' as kind,
+    case when h.status = 'failed' then 'failed' else 'pending' end as status
+from stripe.charges h
+where h.status <> 'succeeded' or not coalesce(h.captured, false)
+union all
+select
+    'refund:' || r.id,
+    'stripe',
+    '',
+    {mode},
+    r.id,
+    'refund',
+    case when r.status in ('failed', 'canceled') then r.status else 'pending' end
+from stripe.refunds r
+join stripe.charges h on h.id = r.charge
+where r.status <> 'succeeded' or r.balance_transaction is null"
+    )
+}
+
 pub(super) fn books(schema: &Schema) -> Option<Part> {
     let flavour = schema.flavour;
     let charges = charges(schema)?;
@@ -113,7 +141,8 @@ where {}
         flavour.window(updated, "h.updated_at", "updated_at_us"),
     );
     let mut part = Part::new("stripe-sync-engine", &[charges, refunds, disputes]);
-    part.statements = vec![("effects.sql", effects), ("states.sql", states)];
+    part.statements =
+        vec![("effects.sql", effects), ("states.sql", states), ("unbooked.sql", unbooked(mode))];
     part.effects = vec!["credit", "refund"];
     part.assumed = vec![
         "a charge was captured whole: the tables have no amount_captured. A partial capture shows as amount_mismatch"

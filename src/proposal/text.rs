@@ -41,6 +41,11 @@ fn head(part: &Part, file: &str, is_whole: bool) -> String {
         "effects.sql" => "What your books did: one row for each effect booked in the window.",
         "states.sql" => "What your books say of each payment whose status changed in the window.",
         "inbox.sql" => "What was received in the window.",
+        "unbooked.sql" => {
+            "What stands in your tables and is no effect: the rows that effects.sql leaves out, with your word for how they \
+             stand. It is asked by object_id before something is booked as missing, and has no window. Whatever a list in \
+             effects.sql gets more must leave the list here."
+        }
         _ => "The body of one received event.",
     };
     let mut head = String::new();

@@ -299,11 +299,8 @@ impl Client {
             return Arc::clone(limiter);
         }
         let inner = &self.inner;
-        let mut limiter = Limiter::new(
-            inner.requests_per_second,
-            inner.account_requests_per_second,
-            inner.timing.clone(),
-        );
+        let mut limiter =
+            Limiter::new(inner.requests_per_second, inner.account_requests_per_second, inner.timing.clone());
         if let Some((store, platform)) = inner.shared.get() {
             let scope = Scope::new(&platform.provider, account, &platform.mode);
             limiter = limiter.shared(store.clone(), scope);

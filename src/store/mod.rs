@@ -45,10 +45,10 @@ pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
-pub use slots::{LimitKey, Reserved};
 pub use records::{
     StoredRecord, events_by_id, record_ages, record_ages_in, records_by_id, records_by_id_in, records_page,
 };
+pub use slots::{LimitKey, Reserved};
 
 use anyhow::{Context, Result, bail};
 use sqlx::any::AnyPoolOptions;

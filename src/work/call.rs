@@ -63,3 +63,19 @@ impl Caller {
         Ok(answer.status().as_u16())
     }
 }
+
+/// What a URL that gave no answer did, in words that go on from its name; the URL may hold a key, and is never said.
+#[must_use]
+pub fn no_answer(error: &anyhow::Error, timeout: Duration) -> String {
+    let failure = error.downcast_ref::<reqwest::Error>();
+    if failure.is_some_and(reqwest::Error::is_timeout) {
+        return format!("did not answer within {} s", timeout.as_secs());
+    }
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    if causes.any(|cause| cause.kind() == std::io::ErrorKind::ConnectionRefused) {
+        return "refused the connection: nothing listens there".to_owned();
+    }
+    let is_unreached = failure.is_some_and(reqwest::Error::is_connect);
+    let what = if is_unreached { "could not be reached" } else { "broke the connection off" };
+    error.chain().last().map_or_else(|| what.to_owned(), |cause| format!("{what}: {cause}"))
+}

@@ -17,7 +17,7 @@ mod tally;
 mod worker;
 
 pub use book::{Booking, End, Item, book};
-pub use call::Caller;
+pub use call::{Caller, no_answer};
 pub use decide::{Deed, Plan, Source};
 pub use fetch::{Fetched, Said};
 pub use grounds::{Grounds, fingerprint};

@@ -27,6 +27,7 @@ mod ear;
 mod examples;
 mod file_sides;
 mod foreign;
+mod forgotten;
 mod fuzz;
 mod invoices;
 mod kill;

@@ -7,3 +7,4 @@ mod matrix;
 mod page;
 mod settings;
 mod shop;
+mod unbooked;

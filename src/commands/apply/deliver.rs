@@ -9,6 +9,7 @@ use super::in_database_status::{local_state, wanted};
 use super::money::{event_keys, file};
 use super::post::{Answered, Handler, Parcel};
 use super::targets::{booked, named, provider_minor};
+use super::there::{is_lost, lost_text};
 use crate::apply::payment::{check_absent, shows, status_of};
 use crate::apply::state::{Fetched, Freshness, Verdict, judge};
 use crate::config::{Settings, Side};
@@ -105,8 +106,10 @@ async fn carry_out_batch(
     let mut connection = work.store.pool().acquire().await.context("open the store")?;
     let history = History::read(&mut connection, rows).await?;
     drop(connection);
-    let open: Vec<&Correction> = rows.iter().filter(|row| !history.is_done(row)).collect();
-    if open.is_empty() {
+    let (carried_out, mut open): (Vec<&Correction>, Vec<&Correction>) =
+        rows.iter().partition(|row| history.is_done(row));
+    let lost = batch.lost(&carried_out).await?;
+    if open.is_empty() && lost.is_empty() {
         for _ in rows {
             tally.count_one(RowOutcome::AlreadyApplied, None);
         }
@@ -114,7 +117,9 @@ async fn carry_out_batch(
     }
     let withheld = withheld(provider, open.iter().copied()).await?;
     batch.fetched = fetch_states(rows, &history, provider).await;
-    let mut done: BTreeMap<&str, Done> = BTreeMap::new();
+    let conflict = |row: &&Correction| (RowOutcome::Conflicts, Some(lost_text(row)));
+    let mut done: BTreeMap<&str, Done> =
+        lost.iter().map(|row| (&*row.correction_id, conflict(row))).collect();
     let mut missing: Vec<&Correction> = Vec::new();
     for row in &open {
         let look = match withheld.get(&*row.correction_id) {
@@ -145,6 +150,7 @@ async fn carry_out_batch(
             Err(error) => failed = failed.or(Some(error.context(format!("carry out {}", named(row))))),
         }
     }
+    open.extend(lost);
     let outcomes: Outcomes<'_> = done.iter().map(|(id, (outcome, _))| (*id, *outcome)).collect();
     let said: Vec<&Correction> =
         open.iter().copied().filter(|row| outcomes.contains_key(&*row.correction_id)).collect();
@@ -228,6 +234,19 @@ impl Batch<'_> {
                 Look::Ended((RowOutcome::StateMoved, Some(line)))
             }
         })
+    }
+
+    /// What the history says was carried out, and the local state does not show any more.
+    async fn lost<'r>(&self, rows: &[&'r Correction]) -> Result<Vec<&'r Correction>> {
+        let mut lost = Vec::new();
+        for row in rows {
+            if let Some((kind, _)) = booked(row)?
+                && is_lost(&self.payment(row).await?, row, kind)
+            {
+                lost.push(*row);
+            }
+        }
+        Ok(lost)
     }
 
     async fn payment(&self, row: &Correction) -> Result<Team> {

@@ -8,6 +8,7 @@ use super::asking::{AskProvider, Why, withheld};
 use super::carry_out::{History, Outcomes, RowOutcome, Tally, Work, fetch_states, record};
 use super::money::{event_keys, file};
 use super::targets::{booked, named, provider_minor};
+use super::there::{check_taken_over, lost, lost_text, stands_unbooked};
 use crate::apply::payment::{check_absent, check_moved, check_placed, check_reversal, shows, sums};
 use crate::apply::state::Fetched;
 use crate::config::Settings;
@@ -90,11 +91,13 @@ async fn carry_out_batch(
     let mut connection = work.store.pool().acquire().await.context("open the store")?;
     let history = History::read(&mut connection, rows).await?;
     drop(connection);
-    let open: Vec<&Correction> = rows.iter().filter(|row| !history.is_done(row)).collect();
-    for _ in open.len()..rows.len() {
+    let (done, mut open): (Vec<&Correction>, Vec<&Correction>) =
+        rows.iter().partition(|row| history.is_done(row));
+    let lost = lost(target, &done).await?;
+    for _ in lost.len()..done.len() {
         tally.count_one(RowOutcome::AlreadyApplied, None);
     }
-    if open.is_empty() {
+    if open.is_empty() && lost.is_empty() {
         return Ok(());
     }
     let withheld = withheld(provider, open.iter().copied()).await?;
@@ -102,6 +105,10 @@ async fn carry_out_batch(
     let events = events(work, target, &open, provider).await?;
     let batch = Batch { work, settings, target, fetched, events };
     let mut outcomes = Outcomes::new();
+    for row in &lost {
+        outcomes.insert(&row.correction_id, RowOutcome::Conflicts);
+        tally.count_one(RowOutcome::Conflicts, Some(lost_text(row)));
+    }
     let mut failed = None;
     for row in &open {
         let done = match withheld.get(&*row.correction_id) {
@@ -125,6 +132,7 @@ async fn carry_out_batch(
             }
         }
     }
+    open.extend(&lost);
     // What was done is said even where the rest could not be.
     let said: Vec<&Correction> =
         open.into_iter().filter(|row| outcomes.contains_key(&*row.correction_id)).collect();
@@ -252,6 +260,9 @@ impl Batch<'_> {
             if let Err(why) = check_absent(&before.effects, row, kind, provider) {
                 return Ok(moved(row, &why));
             }
+            if let Some(end) = stands_unbooked(self.target, row, kind, before) {
+                return Ok(end);
+            }
             amount(&mut values, &row.currency, minor);
             match writer.run(Doing::ApplyEffect, &values).await? {
                 Ran::Done => {}
@@ -261,7 +272,8 @@ impl Batch<'_> {
             if let Err(why) = check_moved(&before.effects, &after.effects, (kind, &row.currency), minor) {
                 return Ok(not_as_planned(row, Doing::ApplyEffect, &why));
             }
-            if let Err(why) = check_placed(&before.effects, &after.effects, row) {
+            let placed = check_placed(&before.effects, &after.effects, row);
+            if let Err(why) = placed.and_then(|()| check_taken_over(&after.unbooked, row, kind)) {
                 return Ok(not_as_planned(row, Doing::ApplyEffect, &why));
             }
             if let Some(end) = self.follow(writer, row, &after, &mut values, ids).await? {

@@ -13,6 +13,7 @@ mod money;
 pub mod plan_file;
 mod post;
 mod targets;
+mod there;
 
 pub use crate::apply::state::Fetched;
 pub use asking::{AskProvider, fetch_events_with};

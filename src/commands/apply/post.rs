@@ -8,7 +8,7 @@ use crate::config::{HttpTarget, Secret, Settings, Unusable};
 use crate::receive::{Kept, Scheme, again, check_secrets};
 use crate::record::EventKey;
 use crate::serve::scheme_of;
-use crate::work::Caller;
+use crate::work::{Caller, no_answer};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -137,10 +137,7 @@ impl Handler {
             Ok(status @ 200..=299) => Answered::Yes(status),
             Ok(status @ 400..=499) if !LATER.contains(&status) => Answered::No(status),
             Ok(status) => Answered::Failed(format!("the handler failed with {status}")),
-            Err(_) => Answered::Failed(format!(
-                "the handler did not answer within {} s, or could not be reached",
-                self.timeout.as_secs()
-            )),
+            Err(error) => Answered::Failed(format!("the handler {}", no_answer(&error, self.timeout))),
         };
         if matches!(answered, Answered::Failed(_)) {
             self.failures.fetch_add(1, Ordering::Relaxed);

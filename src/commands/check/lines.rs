@@ -40,9 +40,10 @@ impl Grade {
 }
 
 /// What is said, by its word in the second column: each has its section in `docs/check.md`.
-pub const CODES: [&str; 34] = [
+pub const CODES: [&str; 36] = [
     "configuration",
     "webhook_secrets",
+    "target",
     "store",
     "inbox",
     "books",
@@ -55,6 +56,7 @@ pub const CODES: [&str; 34] = [
     "connected_account",
     "statement",
     "rows",
+    "left_out",
     "isolation",
     "event_key",
     "effect_key",

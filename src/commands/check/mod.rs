@@ -7,6 +7,7 @@ pub mod faults;
 pub mod fixes;
 pub mod judge;
 pub mod keys;
+pub mod left_out;
 pub mod lines;
 mod provider;
 mod rebuild;
@@ -90,6 +91,9 @@ fn configuration(path: Option<&Path>, lines: &mut Vec<Line>) -> Option<Settings>
         }
         Err(error) => error,
     };
+    // What only `recon apply` needs is told apart from what only `recon serve` needs.
+    let serves = Needs { api_keys: true, webhook_secrets: true, target: false };
+    let is_of_target = config::load_for(path, serves).is_ok();
     match config::load(path) {
         Err(error) => {
             lines.push(unusable(error));
@@ -99,14 +103,20 @@ fn configuration(path: Option<&Path>, lines: &mut Vec<Line>) -> Option<Settings>
             let says =
                 format!("{shown}: every setting is understood, and every key that a run needs is there");
             lines.push(Line::new(Grade::Ok, "configuration", says));
-            lines.push(
-                Line::new(Grade::Warning, "webhook_secrets", all.message)
-                    .told(
-                        "A run needs none. `recon serve` does not start on this machine, and until it does every \
-                         delivery is refused.",
-                    )
-                    .hinted(all.hint),
-            );
+            let (check, story) = if is_of_target {
+                (
+                    "target",
+                    "A run that reports needs none of it. `recon apply` and `recon --apply` end on this machine with exit 78 \
+                     before their first write.",
+                )
+            } else {
+                (
+                    "webhook_secrets",
+                    "A run needs none. `recon serve` does not start on this machine, and until it does every delivery is \
+                     refused.",
+                )
+            };
+            lines.push(Line::new(Grade::Warning, check, all.message).told(story).hinted(all.hint));
             Some(settings)
         }
     }

@@ -17,22 +17,47 @@ pub fn rebuilt(table: &Table, changes: &[Change]) -> Vec<String> {
     if is_computed {
         return Vec::new();
     }
-    let (old, new) =
-        (quoted(Dbms::Sqlite, &table.name), quoted(Dbms::Sqlite, &format!("{}_new", table.name)));
-    let made = format!("create table {new} ({changed}");
+    let (name, kept) =
+        (quoted(Dbms::Sqlite, &table.name), quoted(Dbms::Sqlite, &format!("{}_before", table.name)));
+    let made = format!("create table {name} ({changed}");
+    let Some(dropped) = table.made_by.iter().skip(1).map(|sql| dropped(sql)).collect::<Option<Vec<_>>>()
+    else {
+        return Vec::new();
+    };
     let again = table.made_by.iter().skip(1).cloned();
     let before = [
-        "/* in the sqlite3 shell .bail on first: else it drops the table after a failed insert */ pragma foreign_keys = off"
-            .to_owned(),
-        // A view on the table would not let it be renamed.
+        // A shell that does not stop at an error must not begin before it has the lock.
+        "pragma busy_timeout = 60000".to_owned(),
+        "pragma foreign_keys = off".to_owned(),
+        // A view on the table would not let it be renamed, and references to it would follow the old one.
         "pragma legacy_alter_table = on".to_owned(),
         "begin immediate".to_owned(),
-        made,
-        format!("insert into {new} select * from {old}"),
-        format!("drop table {old}"),
-        format!("alter table {new} rename to {old}"),
+        format!("alter table {name} rename to {kept}"),
     ];
-    before.into_iter().chain(again).chain(["commit".to_owned()]).collect()
+    // Whatever does not fit takes everything back, and what stands below finds all as it was: it says so and does no harm.
+    // Where the old name was taken (by an earlier repair), nothing was renamed, and nothing goes into a table that has rows.
+    let filled = format!(
+        "insert or rollback into {name} select * from {kept} where not exists (select 1 from {name})"
+    );
+    let end = format!("commit; /* look at both, then: drop table {kept} */ pragma legacy_alter_table = off");
+    before.into_iter().chain(dropped).chain([made, filled]).chain(again).chain([end]).collect()
+}
+
+/// What takes an index or trigger away, whose name the new table's gets.
+fn dropped(sql: &str) -> Option<String> {
+    let mut words = sql.split_whitespace().skip(1).map(str::to_lowercase);
+    let kind = words.find(|word| matches!(word.as_str(), "index" | "trigger"))?;
+    let lower = sql.to_ascii_lowercase();
+    let mut rest = sql[lower.find(&kind)? + kind.len()..].trim_start();
+    if rest.to_ascii_lowercase().starts_with("if not exists") {
+        rest = rest["if not exists".len()..].trim_start();
+    }
+    let name = match rest.chars().next()? {
+        quote @ ('"' | '`') => rest.get(..=rest[1..].find(quote)? + 1)?,
+        '[' => rest.get(..=rest.find(']')?)?,
+        _ => rest.split(|letter: char| letter.is_whitespace() || letter == '(').next()?,
+    };
+    Some(format!("drop {kind} {name}"))
 }
 
 /// What stands behind the opening bracket, with every change.
@@ -78,12 +103,22 @@ mod tests {
             "CREATE TABLE events (id integer primary key, event_id text -- theirs\n, at integer) strict";
         let found =
             rebuilt(&table(&[made_by, "create index i on events (at)"]), &[change("event_id", "not null")]);
-        let made = "create table events_new (id integer primary key, event_id text -- theirs\n    not null\n, at integer) strict";
-        assert_eq!(found[3], made);
-        assert_eq!(found[7..], ["create index i on events (at)", "commit"]);
+        let made = "create table \"events\" (id integer primary key, event_id text -- theirs\n    not null\n, at integer) strict";
+        let made = made.replace("\"events\"", &quoted(Dbms::Sqlite, "events"));
+        assert_eq!(found[5..7], ["drop index i".to_owned(), made]);
+        assert!(found[7].starts_with("insert or rollback into "), "{found:?}");
+        assert_eq!(found[8], "create index i on events (at)");
+        assert!(found[9].starts_with("commit;") && found.iter().all(|sql| !sql.starts_with("drop table")));
         let both =
             rebuilt(&table(&[made_by]), &[change("event_id", "collate binary"), change("at", "not null")]);
-        assert!(both[3].contains("collate binary\n, at integer not null) strict"), "{}", both[3]);
+        assert!(both[5].contains("collate binary\n, at integer not null) strict"), "{}", both[5]);
+        for (sql, expected) in [
+            ("CREATE UNIQUE INDEX IF NOT EXISTS \"a b\" on t (x)", "drop index \"a b\""),
+            ("create trigger [t r] after insert on t begin select 1; end", "drop trigger [t r]"),
+            ("create index k(x) on t", "drop index k"),
+        ] {
+            assert_eq!(dropped(sql).as_deref(), Some(expected));
+        }
         for made_by in ["create table events as select 1", "create table events (id integer)"] {
             assert!(rebuilt(&table(&[made_by]), &[change("event_id", "not null")]).is_empty());
         }

@@ -3,6 +3,7 @@
 
 use super::judge::judge;
 use super::keys::{Key, Of, shown, stated};
+use super::left_out::left_out;
 use super::lines::{Grade, Line};
 use crate::commands::counted;
 use crate::config::{NamedKey, Settings, Side, Unusable};
@@ -167,6 +168,12 @@ async fn look_at(
     }
     let looked = look.statements().await;
     lines.extend(looked.iter().flat_map(statement));
+    if which == Which::Local && *side != Side::Store {
+        lines.extend(match look.left_out().await {
+            Ok(words) => left_out(words.as_deref()),
+            Err(error) => vec![failed("left_out", &error)],
+        });
+    }
     if files.is_empty() && *side != Side::Store {
         let mut found = keys(settings, which, &look, &looked, &facts).await?;
         if !is_relied_on(settings, side) {
@@ -248,26 +255,37 @@ async fn keys(
         Which::Inbox => (Of::Event, &settings.check.event_key),
         Which::Local | Which::Store => (Of::Effect, &settings.check.effect_key),
     };
-    let (table, key) = if let Some(named) = named {
-        stated(of, named)
-    } else {
+    let mut tables: Vec<(TableName, Key)> = named.iter().map(|named| stated(of, named)).collect();
+    if tables.is_empty() {
         let found = looked.iter().find(|looked| looked.file == of.file()).map(|looked| &looked.found);
         // What is wrong with the statement is told already.
-        let Some(Ok((origins, _))) = found else { return Ok(Vec::new()) };
-        let Some(found) = shown(of, origins) else { return Ok(vec![not_shown(of)]) };
-        found
-    };
-    Ok(match look.table(&table).await? {
-        Some(found) => judge(&found, &key, facts),
-        None => vec![no_table(&table, &key)],
-    })
+        let Some(Ok((selects, _))) = found else { return Ok(Vec::new()) };
+        for origins in selects {
+            let Some(found) = shown(of, origins) else { return Ok(vec![not_shown(of)]) };
+            // Several selects may read one table.
+            if !tables.contains(&found) {
+                tables.push(found);
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    for (name, key) in &tables {
+        match look.table(name).await? {
+            Some(found) => lines.extend(judge(&found, key, facts)),
+            None => lines.push(no_table(name, key)),
+        }
+    }
+    Ok(lines)
 }
 
 /// The database does not say where the id comes from: an expression, several selects, a select in the `from`.
 fn not_shown(of: Of) -> Line {
     let says = format!("{}: the database does not tell which table its id comes from", of.file());
-    let hint =
-        format!("Name the table and the columns that make a row unique, the id last: {}", of.example());
+    let hint = format!(
+        "Name the table and the columns that make a row unique, the id last, with your own names as in {}; for several tables \
+         a list of such texts",
+        of.example()
+    );
     Line::new(Grade::NotChecked, of.setting(), says).hinted(hint)
 }
 

@@ -40,6 +40,16 @@ pub(super) async fn propose(
         DEFAULT_QUERIES.map(|(name, text)| (name, text.to_owned())).to_vec()
     };
     let mut lines = recognised(&schema, &proposal, &shown_url(url.reveal()));
+    if args.from.is_some() && has_password(url.reveal()) {
+        lines.insert(
+            0,
+            format!(
+                "warning: the URL on the command line holds a password, which now stands in the shell's history and is shown \
+                 by `ps`: change it, and next time write `export {VARIABLE}=…` in a file that only you can read, and \
+                 recon init --from-env {VARIABLE}"
+            ),
+        );
+    }
     lines.push(String::new());
     let before = changes(folder, &configuration, &files)?;
     lines.extend(folder.write(&configuration, &files)?);
@@ -67,6 +77,17 @@ fn given(args: &InitArgs) -> Result<(&'static str, Secret), Unusable> {
         )
     })?;
     Ok(("--from-env", Secret::new(url.trim().to_owned())))
+}
+
+/// Whether a password stands in a URL: `scheme://user:password@host`.
+fn has_password(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let is_in_query = rest
+        .split_once('?')
+        .is_some_and(|(_, query)| query.split('&').any(|part| part.starts_with("password=")));
+    user.split_once(':').is_some_and(|(_, password)| !password.is_empty()) || is_in_query
 }
 
 /// The settings of a run that has this database, checked as `recon.toml` is.
@@ -179,4 +200,21 @@ fn next(folder: &Folder, proposal: &Proposal, place: &Place) -> Vec<String> {
     steps.push(format!("recon{config} --since 2024-05-01"));
     let steps = steps.iter().enumerate().map(|(at, step)| format!("  {}. {step}", at + 1));
     std::iter::once("next:".to_owned()).chain(steps).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_in_a_url_is_seen() {
+        for url in ["postgres://shop:secret@db/shop", "mysql://a:b@h", "postgres://u@h/d?password=x"] {
+            assert!(has_password(url), "{url}");
+        }
+        for url in
+            ["postgres://shop@db/shop", "postgres://db:5432/shop", "sqlite:books.db", "mysql://a:@h/d?x=1"]
+        {
+            assert!(!has_password(url), "{url}");
+        }
+    }
 }

@@ -4,15 +4,16 @@ use super::Job;
 use super::completing::Completing;
 use super::gathering::{Gathered, fetch_given_back, fetch_ids};
 use super::of_invoices::{Said, doubtful, is_by_intent, judge_all, with_payments};
+use super::unbooked;
 use super::unread::unread;
 use crate::compare::{Comparer, Counts, RootKey, Suspicious};
 use crate::findings::{
     Context, Counted, Finding, Group, InFlight, Intents, Judgement, Stray, Unread, conflicting_events,
     coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
-use crate::gather::{CoverageStatus, Moment, ProviderSide, Sides, ids_without_record};
+use crate::gather::{CoverageStatus, Inbox, Moment, ProviderSide, Sides, ids_without_record};
 use crate::provider::stripe::{self, Reading};
-use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
+use crate::record::{Fact, InboxEvent, InvoiceParts, SECOND_US, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use crate::store;
 use anyhow::{Context as _, Result};
@@ -84,6 +85,7 @@ pub(super) async fn compare_and_judge(job: &Job<'_>, gathered: &Gathered) -> Res
         }
     }
     judged.findings.extend(confirmed(job, gathered, intents).await?.findings());
+    Box::pin(unbooked::leave_standing(job, gathered, &mut judged.findings)).await?;
     judge_inbox_only(job, gathered, &suspicious, &mut judged).await?;
     judged.findings.extend(gathered.notes.iter().map(from_note));
     let gaps = gathered.coverage.iter().filter(|row| row.status == CoverageStatus::Gap);
@@ -345,19 +347,43 @@ async fn judge_inbox_only(
         let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + retries_us <= at_us);
         let known = known_events(job, gathered, side, &rows).await?;
         judged.findings.extend(conflicting_events(&reading.scope, "", rows.iter()));
+        let oldest_us = memory_us(job);
         for row in rows.iter().filter(|row| !known.contains(&row.event_id)) {
             let was_asked = !gathered.clients.is_empty();
-            if was_listed(row.received_at_us) || (was_asked && is_recent(job, row)) {
-                judged.findings.push(unknown_event(row));
+            if !(was_listed(row.received_at_us) || (was_asked && is_recent(job, row))) {
+                continue;
+            }
+            // The provider forgets: of an event that was made before its list begins nobody can say anything.
+            match made_us(inbox, row).await? {
+                Some(made_us) if made_us < oldest_us => judged.counted.not_judged += 1,
+                _ => judged.findings.push(unknown_event(row)),
             }
         }
     }
     Ok(())
 }
 
+/// When an event was made, as its body says, Unix µs; `None` where the body is gone or does not say.
+async fn made_us(inbox: &Inbox, row: &InboxEvent) -> Result<Option<i64>> {
+    #[derive(serde::Deserialize)]
+    struct Made {
+        created: i64,
+    }
+    let body = inbox.body(&row.scope, &row.event_id).await?;
+    let made = body.and_then(|body| serde_json::from_slice::<Made>(&body).ok());
+    Ok(made.and_then(|made| made.created.checked_mul(SECOND_US)))
+}
+
+/// Since when the provider knows its events, Unix µs.
+fn memory_us(job: &Job<'_>) -> i64 {
+    let events = stripe::STREAMS.iter().find(|stream| stream.name == "events");
+    let memory = events.and_then(|stream| stream.memory).unwrap_or(Duration::MAX);
+    job.request.now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX))
+}
+
 /// Within the provider's memory with the longest retry to spare: its "unknown" then means unknown.
 fn is_recent(job: &Job<'_>, row: &InboxEvent) -> bool {
-    let memory = crate::provider::stripe::STREAMS.iter().find(|stream| stream.name == "events");
+    let memory = stripe::STREAMS.iter().find(|stream| stream.name == "events");
     let memory = memory.and_then(|stream| stream.memory).unwrap_or(Duration::MAX).saturating_sub(RETRIES);
     let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
     row.received_at_us > job.request.now_us.saturating_sub(memory_us)

@@ -13,6 +13,7 @@ mod offline;
 mod planning;
 mod reporting;
 mod telling;
+mod unbooked;
 mod unknown_ids;
 mod unread;
 

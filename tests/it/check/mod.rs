@@ -1,5 +1,6 @@
 //! `recon check`: what it says of schemas on each database, and that what it says is so.
 
+mod left_out;
 mod planted;
 mod schemas;
 mod surroundings;

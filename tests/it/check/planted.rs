@@ -137,6 +137,7 @@ async fn are_found_and_put_right(kind: Kind, all: Vec<Planted>) {
     let mut hand = Hand::of(&doctor).await;
     for planted in all {
         hand.run("drop table if exists deliveries").await.unwrap();
+        hand.run("drop table if exists deliveries_before").await.unwrap();
         is_found_and_put_right(&doctor, &mut hand, planted).await;
     }
 }
@@ -201,6 +202,36 @@ async fn several_faults_at_once_are_put_right() {
         }
         assert_eq!(doctor.check().await.outcome, Outcome::Clean);
     }
+}
+
+/// As a shell does that was not told to stop at an error, twice.
+#[tokio::test]
+async fn statements_that_go_on_after_an_error_lose_no_row() {
+    let tables = [deliveries("text not null", "text", EVENT_KEY), payments(Kind::Sqlite, PAYMENT_KEY)];
+    let doctor = Doctor::new(Kind::Sqlite, &tables).await;
+    doctor.configure("[check]\nevent_key = \"deliveries (account, event_id)\"\n");
+    let mut hand = Hand::of(&doctor).await;
+    hand.run("create index more on deliveries (at)").await.unwrap();
+    hand.run("insert into deliveries (account, event_id) values ('', null), ('', 'evt_1')").await.unwrap();
+    let fix = statements(doctor.check().await.line("key_nullable"));
+    assert!(fix.iter().any(|sql| sql.starts_with("insert or rollback")), "{fix:#?}");
+    for taken in ["", "create table deliveries_before as select * from deliveries"] {
+        hand.run(taken).await.unwrap();
+        for sql in &fix {
+            drop(hand.run(sql).await);
+        }
+        assert_eq!(hand.count().await, 2, "{fix:#?}");
+        assert!(hand.run("drop index more").await.is_ok(), "the index is gone");
+        hand.run("create index more on deliveries (at)").await.unwrap();
+    }
+    // Once no row stands in the way, they do what they say.
+    hand.run("drop table deliveries_before").await.unwrap();
+    hand.run("delete from deliveries where event_id is null").await.unwrap();
+    for sql in &fix {
+        hand.run(sql).await.unwrap();
+    }
+    assert_eq!(hand.count().await, 1);
+    assert_eq!(doctor.check().await.codes("failing"), Vec::<&str>::new());
 }
 
 const FOLDED: Harm = Harm::Merges("'evt_1AbC'", "'evt_1aBc'");

@@ -336,6 +336,18 @@ async fn a_handler_that_is_down_is_not_asked_for_each_row() {
     assert_eq!(handler.most_at_once(), 4);
 }
 
+#[tokio::test]
+async fn a_handler_that_nobody_runs_is_told_from_one_that_is_slow() {
+    let (shop, plan) = planned(Kind::Sqlite, To::Http, &[Fault::MissedPayment]).await;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    shop.stage.configure(&shop.handler.as_ref().unwrap().url, &nobody);
+    let (ended, said, _) = shop.apply(&plan).await.unwrap();
+    assert_eq!(ended, Outcome::Incomplete, "{said}");
+    assert!(said.contains("the handler refused the connection: nothing listens there"), "{said}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_applies_what_is_allowed_or_says_before_it_begins_that_it_cannot() {
     let mix = Mix(vec![(Fault::MissedPayment, 2), (Fault::DuplicateDelivery, 1)]);

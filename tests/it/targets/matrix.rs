@@ -73,11 +73,11 @@ async fn state(shop: &Shop, to: To) -> String {
 
 async fn check_seeds(kind: Kind, to: To) {
     if let Ok(seed) = std::env::var("RECON_SEED") {
-        return check(kind, to, seed.parse().unwrap()).await;
+        return Box::pin(check(kind, to, seed.parse().unwrap())).await;
     }
     let count = std::env::var("RECON_SEEDS").map_or(seeds(to), |text| text.parse().unwrap());
     for seed in 1..=count {
-        check(kind, to, seed).await;
+        Box::pin(check(kind, to, seed)).await;
     }
 }
 

@@ -6,6 +6,8 @@
 --  * a row was paid where payments.status is one of the words that effects.sql lists
 --  * all of payments is live: there is no column that says so
 --  * every row of payments is about Stripe: there is no column that says whose it is
+--  * a row of payments without stripe_payment_intent_id is no payment by Stripe, so effects.sql leaves it out;
+--    `recon check` counts those that are paid
 --  * all of refunds is live: there is no column that says so
 --  * refunds.created_at has no zone and is UTC
 --  * payments.created_at has no zone and is UTC
@@ -23,8 +25,10 @@ select
     null as event_id,
     null as corrects_effect_id
 from payments p
-where p.created_at >= from_unixtime(:from_us / 1000000)
-    and p.created_at < from_unixtime(:until_us / 1000000)
+where (p.created_at is null or (
+        p.created_at >= from_unixtime(:from_us / 1000000)
+        and p.created_at < from_unixtime(:until_us / 1000000)
+    ))
     and p.stripe_payment_intent_id is not null
     and p.status in (
         'paid', 'succeeded', 'success', 'successful', 'completed', 'complete', 'captured', 'settled',
@@ -46,6 +50,8 @@ select
     null as corrects_effect_id
 from refunds r
 join payments p on p.id = r.payment_id
-where r.created_at >= from_unixtime(:from_us / 1000000)
-    and r.created_at < from_unixtime(:until_us / 1000000)
+where (r.created_at is null or (
+        r.created_at >= from_unixtime(:from_us / 1000000)
+        and r.created_at < from_unixtime(:until_us / 1000000)
+    ))
     and r.stripe_refund_id is not null

@@ -13,5 +13,7 @@ select
     cast(unix_timestamp(received_at) * 1000000 as signed) as received_at_us,
     status as status
 from webhook_events
-where received_at >= from_unixtime(:from_us / 1000000)
-    and received_at < from_unixtime(:until_us / 1000000)
+where (received_at is null or (
+        received_at >= from_unixtime(:from_us / 1000000)
+        and received_at < from_unixtime(:until_us / 1000000)
+    ))

@@ -10,6 +10,7 @@ select
     null as refunded_minor,
     cast(unix_timestamp(p.updated_at) * 1000000 as signed) as updated_at_us
 from payments p
-where p.updated_at >= from_unixtime(:from_us / 1000000)
+where p.updated_at is not null
+    and p.updated_at >= from_unixtime(:from_us / 1000000)
     and p.updated_at < from_unixtime(:until_us / 1000000)
     and p.stripe_payment_intent_id is not null

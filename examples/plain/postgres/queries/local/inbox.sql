@@ -13,5 +13,7 @@ select
     cast(extract(epoch from received_at) * 1000000 as bigint) as received_at_us,
     status as status
 from webhook_events
-where received_at >= to_timestamp(:from_us / 1000000.0) at time zone 'UTC'
-    and received_at < to_timestamp(:until_us / 1000000.0) at time zone 'UTC'
+where (received_at is null or (
+        received_at >= to_timestamp(:from_us / 1000000.0) at time zone 'UTC'
+        and received_at < to_timestamp(:until_us / 1000000.0) at time zone 'UTC'
+    ))

@@ -6,6 +6,8 @@
 --  * a row was paid where payments.status is one of the words that effects.sql lists
 --  * all of payments is live: there is no column that says so
 --  * every row of payments is about Stripe: there is no column that says whose it is
+--  * a row of payments without stripe_payment_intent_id is no payment by Stripe, so effects.sql leaves it out;
+--    `recon check` counts those that are paid
 --  * all of refunds is live: there is no column that says so
 --  * refunds.created_at is text without a zone, or with one, and UTC where it has none
 --  * payments.created_at is text without a zone, or with one, and UTC where it has none
@@ -24,8 +26,10 @@ select
     null as event_id,
     null as corrects_effect_id
 from payments p
-where applied_at_us >= :from_us
-    and applied_at_us < :until_us
+where (applied_at_us is null or (
+        applied_at_us >= :from_us
+        and applied_at_us < :until_us
+    ))
     and p.stripe_payment_intent_id is not null
     and p.status in (
         'paid', 'succeeded', 'success', 'successful', 'completed', 'complete', 'captured', 'settled',
@@ -48,6 +52,8 @@ select
     null as corrects_effect_id
 from refunds r
 join payments p on p.id = r.payment_id
-where applied_at_us >= :from_us
-    and applied_at_us < :until_us
+where (applied_at_us is null or (
+        applied_at_us >= :from_us
+        and applied_at_us < :until_us
+    ))
     and r.stripe_refund_id is not null

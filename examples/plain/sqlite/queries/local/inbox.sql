@@ -14,5 +14,7 @@ select
         + cast(substr(strftime('%f', received_at), 4) as integer) * 1000 as received_at_us,
     status as status
 from webhook_events
-where received_at_us >= :from_us
-    and received_at_us < :until_us
+where (received_at_us is null or (
+        received_at_us >= :from_us
+        and received_at_us < :until_us
+    ))

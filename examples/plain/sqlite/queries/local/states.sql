@@ -11,6 +11,9 @@ select
     cast(strftime('%s', p.updated_at) as integer) * 1000000
         + cast(substr(strftime('%f', p.updated_at), 4) as integer) * 1000 as updated_at_us
 from payments p
-where updated_at_us >= :from_us
-    and updated_at_us < :until_us
+where p.updated_at is not null
+    and (updated_at_us is null or (
+        updated_at_us >= :from_us
+        and updated_at_us < :until_us
+    ))
     and p.stripe_payment_intent_id is not null
