@@ -29,6 +29,7 @@ mod health;
 mod inbox_report;
 mod intents;
 mod invoices;
+mod many;
 mod migrations;
 mod pages;
 mod postgres;
