@@ -1,7 +1,6 @@
 //! Which ids name the same payment.
 
 use super::batch::{CHUNK_ROWS, chunks, is_storable, repeat_values};
-use super::many::many;
 use super::{Database, LOCK_ATTEMPTS, Store, is_busy};
 use crate::record::{Alias, Scope};
 use anyhow::{Context, Result};
@@ -40,10 +39,14 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
 
 /// Aliases with distinct keys, in key order. The keys alone decide, so no other writer is waited for.
 async fn try_save_aliases(store: &Store, rows: &[&Alias]) -> Result<()> {
-    const SQL: &str = include_str!("../../queries/store/alias_upsert.sql");
     let mut tx = store.begin().await?;
     for chunk in chunks(rows) {
-        let mut query = many(Database::of(&tx), SQL, chunk.len());
+        let sql = repeat_values(
+            Database::of(&tx),
+            include_str!("../../queries/store/alias_upsert.sql"),
+            chunk.len(),
+        );
+        let mut query = sqlx::query(sql);
         for alias in chunk {
             query = query
                 .bind(&*alias.scope.provider)

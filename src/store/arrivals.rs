@@ -4,9 +4,8 @@
 //! other bytes under a known event id are kept beside it.
 
 use super::Database;
-use super::batch::CHUNK_ROWS;
+use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::Scopes;
-use super::many::many;
 use crate::record::EventKey;
 use anyhow::{Context, Result};
 use sqlx::{AnyConnection, Row};
@@ -97,13 +96,13 @@ type Held = BTreeMap<EventKey, (String, i64, i64)>;
 
 async fn arrive(connection: &mut AnyConnection, arrivals: &[Arrival], groups: &[Vec<usize>]) -> Result<Held> {
     const SQL: &str = include_str!("../../queries/store/inbox_arrive.sql");
-    let mut query = many(Database::of(connection), SQL, groups.len());
+    let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, groups.len()));
     for group in groups {
         let arrival = &arrivals[group[0]];
         let latest_us = group.iter().map(|index| arrivals[*index].received_at_us).max().unwrap_or_default();
         let scope = &arrival.key.scope;
         query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
-        query = query.bind(&*arrival.key.event_id).bind(&*arrival.event_type).bind(&*arrival.body);
+        query = query.bind(&*arrival.key.event_id).bind(&*arrival.event_type).bind(arrival.body.clone());
         query = query.bind(&*arrival.body_sha256).bind(arrival.received_at_us).bind(latest_us);
         query = query.bind(i64::try_from(group.len())?).bind(&*arrival.headers).bind(&*arrival.url);
         query = query.bind(arrival.secret_slot);
@@ -127,11 +126,11 @@ async fn keep_conflicts(connection: &mut AnyConnection, conflicts: &[&Arrival]) 
     }
     let counted: Vec<(&Arrival, i64)> = counted.into_values().collect();
     for chunk in counted.chunks(CHUNK_ROWS) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (arrival, deliveries) in chunk {
             let scope = &arrival.key.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
-            query = query.bind(&*arrival.key.event_id).bind(&*arrival.body_sha256).bind(&*arrival.body);
+            query = query.bind(&*arrival.key.event_id).bind(&*arrival.body_sha256).bind(arrival.body.clone());
             query = query.bind(arrival.received_at_us).bind(*deliveries);
         }
         query.fetch_all(&mut *connection).await.context("keep other bytes of known events")?;

@@ -34,28 +34,22 @@ pub fn chunks<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 pub fn repeat_values(database: Database, template: &'static str, rows: usize) -> AssertSqlSafe<String> {
     assert!(rows > 0, "a statement for no rows: {template}");
     let body = unnumbered(template);
-    let start = body.find("values (");
-    assert!(start.is_some(), "no values tuple in: {template}");
-    let start = start.unwrap_or(0);
-    let end = body[start..].find(')').map_or(body.len(), |at| start + at + 1);
-    let text = repeated(&body, (start, end), rows);
-    AssertSqlSafe(match database {
-        Database::Sqlite => text,
-        Database::Postgres => numbered(&text),
-    })
-}
-
-/// The text with the tuple of its `values (…)`, which stands there from `start` to `end`, as many times as there are rows.
-pub(super) fn repeated(body: &str, (start, end): (usize, usize), rows: usize) -> String {
-    let tuple = body[start..end].trim_start_matches("values ");
+    let tuple_start = body.find("values (").map(|at| at + "values ".len());
+    assert!(tuple_start.is_some(), "no values tuple in: {template}");
+    let open = tuple_start.unwrap_or(0);
+    let close = body[open..].find(')').map_or(body.len(), |at| open + at + 1);
+    let tuple = &body[open..close];
     let mut text = String::with_capacity(body.len() + rows * (tuple.len() + 2));
-    text.push_str(&body[..end]);
+    text.push_str(&body[..close]);
     for _ in 1..rows {
         text.push_str(", ");
         text.push_str(tuple);
     }
-    text.push_str(&body[end..]);
-    text
+    text.push_str(&body[close..]);
+    AssertSqlSafe(match database {
+        Database::Sqlite => text,
+        Database::Postgres => numbered(&text),
+    })
 }
 
 /// A text for a column that is no key. PostgreSQL has no NUL in texts, so it becomes the replacement
@@ -72,7 +66,7 @@ pub fn is_storable(key: &str) -> bool {
 }
 
 /// The template without its comments, with `?` for `$1`, `$2`, ….
-pub(super) fn unnumbered(template: &str) -> String {
+fn unnumbered(template: &str) -> String {
     let lines: Vec<&str> = template.lines().filter(|line| !line.starts_with("--")).collect();
     let body = lines.join("\n");
     assert!(!body.contains('?'), "a question mark that is no parameter: {template}");
@@ -89,7 +83,7 @@ pub(super) fn unnumbered(template: &str) -> String {
 }
 
 /// `$1`, `$2`, … for each `?`.
-pub(super) fn numbered(text: &str) -> String {
+fn numbered(text: &str) -> String {
     const DIGITS: usize = 5;
     let mut parts = text.split('?');
     let mut numbered = String::with_capacity(text.len() * (DIGITS + 3) / 3);
@@ -102,7 +96,7 @@ pub(super) fn numbered(text: &str) -> String {
 }
 
 /// A statement has thousands of them, so each is written without a text of its own.
-pub(super) fn push_parameter(text: &mut String, number: usize) {
+fn push_parameter(text: &mut String, number: usize) {
     text.push('$');
     let mut unit = 1;
     while number / unit >= 10 {

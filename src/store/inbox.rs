@@ -1,9 +1,8 @@
 //! The inbox, as far as replays touch it.
 
 use super::Database;
-use super::batch::CHUNK_ROWS;
+use super::batch::{CHUNK_ROWS, repeat_values};
 use super::ledger::Scopes;
-use super::many::many;
 use crate::record::{EventKey, sha256_hex};
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -31,7 +30,7 @@ pub async fn known(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result
     let mut known = BTreeSet::new();
     let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -56,7 +55,7 @@ pub async fn listed(
     let mut listed = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
             query = query.bind("events").bind(&**event_id);
@@ -98,12 +97,12 @@ pub async fn insert_replays(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_replay_insert.sql");
     for chunk in replays.chunks(CHUNK_ROWS) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for Replay { key, event, status, reason } in chunk {
             let scope = &key.scope;
             query =
                 query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&*key.event_id);
-            query = query.bind(&*event.event_type).bind(&*event.body).bind(&*sha256_hex(&event.body));
+            query = query.bind(&*event.event_type).bind(&*event.body).bind(sha256_hex(&event.body));
             query = query.bind(event.created_us).bind(now_us).bind(*status).bind(*reason);
         }
         query.fetch_all(&mut *connection).await.context("file replayed events")?;
@@ -118,7 +117,7 @@ pub async fn insert_replays(
 pub async fn mark_applied(connection: &mut AnyConnection, keys: &[&EventKey], reason: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_mark_applied.sql");
     for chunk in keys.chunks(CHUNK_ROWS) {
-        let mut query = many(Database::of(connection), SQL, chunk.len()).bind(reason);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(reason);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }

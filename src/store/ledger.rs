@@ -2,8 +2,7 @@
 //! `apply.rs`; nothing updates or deletes an entry.
 
 use super::Database;
-use super::batch::{chunks, is_storable};
-use super::many::many;
+use super::batch::{chunks, is_storable, repeat_values};
 use crate::record::{EffectKey, EffectKind, EventKey, Scope};
 use anyhow::{Context, Result, anyhow};
 use sqlx::any::AnyRow;
@@ -90,7 +89,7 @@ pub async fn entries_by_key(connection: &mut AnyConnection, keys: &[&EffectKey])
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(keys) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for key in chunk {
             let scope = &key.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&*key.key);
@@ -111,7 +110,7 @@ pub async fn insert_entries(connection: &mut AnyConnection, entries: &[Entry]) -
     const SQL: &str = include_str!("../../queries/store/ledger_entry_insert.sql");
     let mut inserted = BTreeSet::new();
     for chunk in chunks(entries) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for entry in chunk {
             let scope = &entry.key.scope;
             query = query.bind(&*entry.entry_id).bind(&*scope.provider).bind(&*scope.account);
@@ -139,7 +138,7 @@ pub async fn insert_applied_events(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/applied_event_insert.sql");
     for chunk in chunks(events) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (event, run_id) in chunk {
             let scope = &event.scope;
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode);
@@ -159,7 +158,7 @@ async fn entries_by_text(
     let mut entries = Vec::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(&texts) {
-        let mut query = many(Database::of(connection), sql, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for text in chunk {
             query = query.bind(*text);
         }

@@ -29,7 +29,6 @@ mod health;
 mod inbox_report;
 mod intents;
 mod invoices;
-mod many;
 mod migrations;
 mod pages;
 mod postgres;

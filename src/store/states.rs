@@ -1,9 +1,8 @@
 //! Local statuses and the ids that name the same payment.
 
 use super::Database;
-use super::batch::{chunks, is_storable};
+use super::batch::{chunks, is_storable, repeat_values};
 use super::ledger::Scopes;
-use super::many::many;
 use crate::record::{Scope, Status};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
@@ -70,7 +69,7 @@ async fn alias_rows(
     let mut scopes = Scopes::default();
     let parts = || chunks(&roots);
     for (sql, chunk) in parts().map(|chunk| (ALIASES, chunk)).chain(parts().map(|chunk| (INVOICES, chunk))) {
-        let mut query = many(Database::of(connection), sql, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), sql, chunk.len()));
         for root in chunk {
             query = query.bind(&***root);
         }
@@ -95,7 +94,7 @@ pub async fn states(
     let mut found = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(&objects) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for (scope, object_id) in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);
         }
@@ -149,7 +148,7 @@ pub async fn set_states(
     let mut written = BTreeSet::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(&rows) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for ((scope, object_id), state) in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**object_id);
             query = query.bind(state.status.as_str()).bind(state.refunded_minor);

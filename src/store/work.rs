@@ -4,9 +4,8 @@
 //! crash and a kill all take one path: the event is simply due again.
 
 use super::Database;
-use super::batch::chunks;
+use super::batch::{chunks, repeat_values};
 use super::ledger::Scopes;
-use super::many::many;
 use crate::record::{EffectKey, EventKey, InboxStatus};
 use anyhow::{Context, Result, anyhow};
 use sqlx::{AnyConnection, Row};
@@ -97,7 +96,7 @@ pub async fn open(connection: &mut AnyConnection, keys: &[&EventKey]) -> Result<
     let mut open = BTreeMap::new();
     let mut scopes = Scopes::default();
     for chunk in chunks(keys) {
-        let mut query = many(Database::of(connection), SQL, chunk.len());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -136,7 +135,8 @@ pub async fn finish(
     const SQL: &str = include_str!("../../queries/store/inbox_finish.sql");
     let completed_us = (ending.status != InboxStatus::Parked).then_some(now_us);
     for chunk in chunks(keys) {
-        let mut query = many(Database::of(connection), SQL, chunk.len()).bind(ending.status.as_str());
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()))
+            .bind(ending.status.as_str());
         query = query.bind(completed_us).bind(ending.error).bind(ending.parked_for).bind(ending.due_us);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
@@ -153,7 +153,7 @@ pub async fn finish(
 pub async fn fail(connection: &mut AnyConnection, keys: &[&EventKey], error: &str) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_fail.sql");
     for chunk in chunks(keys) {
-        let mut query = many(Database::of(connection), SQL, chunk.len()).bind(error);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(error);
         for EventKey { scope, event_id } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**event_id);
         }
@@ -184,7 +184,7 @@ pub async fn wait(
 ) -> Result<()> {
     const SQL: &str = include_str!("../../queries/store/inbox_wait.sql");
     for chunk in chunks(keys) {
-        let query = many(Database::of(connection), SQL, chunk.len());
+        let query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len()));
         let since = |pause_us: i64| now_us.saturating_sub(pause_us.saturating_mul(4));
         let due = |pause_us: i64| now_us.saturating_add(pause_us);
         let mut query = query.bind(error).bind(since(pause.min_us)).bind(due(pause.min_us));
@@ -219,7 +219,7 @@ pub async fn wake(connection: &mut AnyConnection, landed: &[&EffectKey], now_us:
     let landed = waited_for(connection, landed).await?;
     let mut woken = 0;
     for chunk in chunks(&landed) {
-        let mut query = many(Database::of(connection), SQL, chunk.len()).bind(now_us);
+        let mut query = sqlx::query(repeat_values(Database::of(connection), SQL, chunk.len())).bind(now_us);
         for EffectKey { scope, key } in chunk {
             query = query.bind(&*scope.provider).bind(&*scope.account).bind(&*scope.mode).bind(&**key);
         }
