@@ -74,7 +74,7 @@ async fn all_at_once(settings: &ProviderSettings, events: usize) -> Result<Durat
     let folder = tempfile::TempDir::new()?;
     let path = folder.path().join("recon.db");
     let store = Store::open(&format!("sqlite:{}", path.display()), Access::ReadWrite).await?;
-    let client = Client::new(settings, &limits())?;
+    let client = Client::new(settings, &limits())?.sharing(&store, settings);
     let run = RunContext {
         run_id: "bench".to_owned(),
         resume_of: None,

@@ -5,6 +5,8 @@
 
 pub mod record;
 pub mod clock;
+pub mod compact;
+pub mod spill;
 pub mod telemetry;
 pub mod findings;
 pub mod config;

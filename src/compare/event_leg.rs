@@ -4,8 +4,8 @@
 //! Tags are numbered so that inbox rows come first: by the time a payment has to be named, all that
 //! can be said of the event itself is known.
 
-use super::compact::{Cursor, damaged};
 use super::leg::{Key, Leg, Sink};
+use crate::compact::{Cursor, damaged};
 use anyhow::Result;
 
 /// Tag of an inbox row: flags.

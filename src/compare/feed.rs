@@ -3,11 +3,11 @@
 //! Each thread that gathers has a feed of its own. A feed must be closed: one that was dropped has
 //! lost facts, and the comparison then refuses to end.
 
-use super::compact::{put_signed, put_text, put_varint};
 use super::leg::LegKind;
 use super::scatter::{Scatter, Stored};
 use super::totals::{Counts, ScopeSums};
 use super::{Shared, event_leg, root_leg};
+use crate::compact::{put_signed, put_text, put_varint};
 use crate::record::{EffectKind, InboxStatus, Scope, Status, Window};
 use anyhow::Result;
 use std::collections::BTreeMap;

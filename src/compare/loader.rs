@@ -1,17 +1,21 @@
-//! Hands out the records of one partition group by group: loaded whole where it fits, else from sorted runs.
+//! Has the records of one partition judged group by group: loaded whole where it fits, else from sorted runs.
 //!
 //! Within a group records come in byte order; the order of groups is that of their hashes in the one case and of
 //! their bytes in the other, so nothing may depend on it.
 
 use super::Hash;
-use super::compact::{Cursor, split};
+use super::leg::{Grouping, Leg};
 use super::scatter::Stored;
 use super::sorter::{Merge, Sorter, reduce};
-use super::spill::Spill;
+use crate::compact::{Cursor, split};
+use crate::spill::Spill;
 use anyhow::{Context, Result, anyhow};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Most records of one hash that are looked at twice: at a glance first.
+const SETTLED_MAX: usize = 64;
 
 /// What one worker needs to go through partitions.
 pub(super) struct Loader {
@@ -43,30 +47,30 @@ impl Loader {
         Ok(Self { spill, bytes_max, hash, arena: Vec::new(), index: Vec::new() })
     }
 
-    /// Hands every record of a partition to `take`, groups one after the other.
-    pub(super) fn each(
+    /// Judges every group of a partition, one after the other.
+    pub(super) fn judge<L: Leg>(
         &mut self,
         stored: &[Stored],
         place: usize,
-        take: impl FnMut(&[u8]) -> Result<()>,
+        sink: &mut L::Sink,
     ) -> Result<()> {
         let slots = || stored.iter().map(|stored| &stored.slots[place]);
         let bytes: usize = slots().map(|slot| slot.bytes).sum();
         let rows: usize = slots().map(|slot| slot.rows).sum();
         let fits = bytes + rows * size_of::<Entry>() <= self.bytes_max;
         if fits && u32::try_from(bytes).is_ok() {
-            self.loaded(stored, place, (bytes, rows), take)
+            self.loaded::<L>(stored, place, (bytes, rows), sink)
         } else {
-            self.in_runs(stored, place, take)
+            self.in_runs::<L>(stored, place, sink)
         }
     }
 
-    fn loaded(
+    fn loaded<L: Leg>(
         &mut self,
         stored: &[Stored],
         place: usize,
         (bytes, rows): (usize, usize),
-        mut take: impl FnMut(&[u8]) -> Result<()>,
+        sink: &mut L::Sink,
     ) -> Result<()> {
         let Self { hash, arena, index, .. } = self;
         if arena.len() < bytes {
@@ -90,23 +94,25 @@ impl Loader {
             index.push(Entry { hash: hash(split(record)?.prefix), start, len });
         }
         index.sort_unstable_by_key(|entry| entry.hash);
+        let mut groups = Grouping::<L>::default();
         for same in index.chunk_by_mut(|one, other| one.hash == other.hash) {
-            if same.len() > 1 {
+            if same.len() > 2 {
+                same.sort_unstable_by(|one, other| one.record(arena).cmp(other.record(arena)));
+            }
+            if same.len() <= SETTLED_MAX && L::settles(same.iter().map(|entry| entry.record(arena)), sink)? {
+                continue;
+            }
+            if same.len() == 2 {
                 same.sort_unstable_by(|one, other| one.record(arena).cmp(other.record(arena)));
             }
             for entry in same {
-                take(entry.record(arena))?;
+                groups.row(split(entry.record(arena))?, sink)?;
             }
         }
-        Ok(())
+        groups.end(sink)
     }
 
-    fn in_runs(
-        &mut self,
-        stored: &[Stored],
-        place: usize,
-        mut take: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn in_runs<L: Leg>(&mut self, stored: &[Stored], place: usize, sink: &mut L::Sink) -> Result<()> {
         // What a smaller partition left behind counts too.
         (self.arena, self.index) = (Vec::new(), Vec::new());
         let mut sorter = Sorter::new(Arc::clone(&self.spill), self.bytes_max);
@@ -123,11 +129,11 @@ impl Loader {
         }
         let runs = reduce(sorter.finish()?, &self.spill, self.bytes_max)?;
         let mut merge = Merge::open(&runs, self.bytes_max)?;
-        let mut record = Vec::new();
+        let (mut groups, mut record) = (Grouping::<L>::default(), Vec::new());
         while merge.next(&mut record)? {
-            take(&record)?;
+            groups.row(split(&record)?, sink)?;
         }
-        Ok(())
+        groups.end(sink)
     }
 }
 

@@ -7,9 +7,8 @@
 //! whether two ids are equal is decided on the ids.
 //!
 //! There are three legs: events (by event id), payments (by root id), intents (by intent). Two files are compared
-//! row by row with a leg of their own (`pairs.rs`). Pure apart from the spill folder (`spill.rs`).
+//! row by row with a leg of their own (`pairs.rs`). Pure apart from its spill files (`src/spill.rs`).
 
-mod compact;
 mod event_leg;
 mod fact_feed;
 mod feed;
@@ -24,7 +23,6 @@ mod plan;
 mod root_leg;
 mod scatter;
 mod sorter;
-mod spill;
 mod stack;
 mod suspicious;
 mod totals;
@@ -46,6 +44,7 @@ pub use totals::{Counts, Sums, Totals};
 
 use crate::config::CompareSettings;
 use crate::record::{Fact, Scope, Window};
+use crate::spill::Spill;
 use anyhow::{Result, ensure};
 use feed::Part;
 use plan::Plan;
@@ -111,7 +110,7 @@ impl Comparer {
     }
 
     fn with_hash(settings: &CompareSettings, spill_dir: &Path, hash: Hash) -> Result<Self> {
-        spill::Spill::create(spill_dir)?;
+        Spill::create(spill_dir)?;
         let shared = Arc::new(Shared {
             plan: Plan::new(settings),
             folder: spill_dir.to_owned(),

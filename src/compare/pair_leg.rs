@@ -6,11 +6,12 @@
 //! another status, then with another amount, then with another currency; what still has no partner is missing.
 //! Pairing goes by the order of values, on one stack for each step, so a key may have any number of rows.
 
+use crate::compact::split;
 use super::leg::{Key, Leg};
-use super::pair_record::{DifferenceKind, Parts, ends, put_difference};
+use super::pair_record::{DifferenceKind, Parts, ends, is_left, put_difference};
 use super::sorter::{Run, Sorter};
-use super::spill::Spill;
 use super::stack::Stack;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 
@@ -168,6 +169,29 @@ impl Leg for PairLeg {
         } else {
             self.right(key.text, rest, ends.value, sink)
         }
+    }
+
+    /// Every value is there as often on the left as on the right.
+    #[inline]
+    fn settles<'r>(records: impl Iterator<Item = &'r [u8]>, sink: &mut PairSink) -> Result<bool> {
+        let (mut value, mut more_left, mut rows): (&[u8], i64, u64) = (&[], 0, 0);
+        for record in records {
+            // Key and value say where they end, so a record that begins with one has that one.
+            if value.is_empty() || !record.starts_with(value) {
+                if more_left != 0 {
+                    return Ok(false);
+                }
+                let keyed = split(record)?;
+                value = &record[..keyed.prefix.len() + ends(keyed.rest)?.value];
+            }
+            more_left += if is_left(record, value.len())? { 1 } else { -1 };
+            rows += 1;
+        }
+        if more_left != 0 {
+            return Ok(false);
+        }
+        sink.matched += rows / 2;
+        Ok(true)
     }
 
     fn end(&mut self, key: Key<'_>, sink: &mut PairSink) -> Result<()> {

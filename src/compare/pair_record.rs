@@ -4,8 +4,8 @@
 //! order of the values. Left rows come last one first and right rows first one first: so what is paired is the
 //! earliest of both sides, and what is left over the latest, without holding more than a stack.
 
-use super::compact::{Cursor, damaged, ordered_len, put_ordered, put_text, put_varint};
 use super::pairs::PairRow;
+use crate::compact::{Cursor, damaged, ordered_len, put_ordered, put_text, put_varint};
 use anyhow::Result;
 
 const LEFT: u8 = 0;
@@ -122,6 +122,12 @@ pub(super) struct Ends {
     /// Everything that makes two rows the same ends here.
     pub(super) value: usize,
     pub(super) is_left: bool,
+}
+
+/// Whether a record is of the left; `value_end` is where key and value end in it.
+#[inline]
+pub(super) fn is_left(record: &[u8], value_end: usize) -> Result<bool> {
+    Ok(*record.get(value_end).ok_or_else(damaged)? == LEFT)
 }
 
 /// Finds the parts of what follows a row's key.

@@ -4,16 +4,14 @@
 //! found, so that findings which do not explain the difference are noticed.
 
 use super::Hash;
-use super::compact::split;
-use super::leg::Grouping;
 use super::loader::{Loader, each_place};
 use super::pair_leg::{PairLeg, PairSink};
 use super::pair_record::{Difference, Place, difference, put_row};
 use super::plan::Plan;
 use super::scatter::{Scatter, Stored};
 use super::sorter::{Merge, Run, reduce};
-use super::spill::Spill;
 use crate::config::CompareSettings;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,11 +119,7 @@ impl Pairs {
                 let sink = PairSink::new(Spill::create(&self.folder)?, plan.sink_bytes);
                 Ok((sink, Loader::new(&self.folder, plan.load_bytes, self.hash)?))
             },
-            |(sink, loader), place| {
-                let mut groups = Grouping::<PairLeg>::default();
-                loader.each(&stored, place, |record| groups.row(split(record)?, sink))?;
-                groups.end(sink)
-            },
+            |(sink, loader), place| loader.judge::<PairLeg>(&stored, place, sink),
             |(sink, _)| sink.finish(),
         )?;
         let (mut runs, mut matched) = (Vec::new(), 0);

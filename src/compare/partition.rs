@@ -4,18 +4,17 @@
 //! sorted in runs on disk and judged from there, by the same code and with the same answer (`loader.rs`).
 
 use super::Shared;
-use super::compact::split;
 use super::event_leg::EventLeg;
 use super::feed::Part;
 use super::intent_leg::IntentLeg;
-use super::leg::{Found, Grouping, Leg, LegKind, Sink};
+use super::leg::{Found, LegKind, Sink};
 use super::loader::{Loader, each_place};
 use super::root_leg::RootLeg;
 use super::scatter::Stored;
-use super::spill::Spill;
 use super::suspicious::Suspicious;
 use super::totals::Totals;
 use crate::record::Scope;
+use crate::spill::Spill;
 use anyhow::Result;
 use std::sync::Arc;
 
@@ -74,18 +73,12 @@ impl Worker {
     }
 
     fn judge(&mut self, shared: &Shared, stored: &[Stored], place: usize) -> Result<()> {
+        let Self { sink, loader } = self;
         match LegKind::ALL.get(place / shared.plan.partitions) {
-            Some(LegKind::Event) => self.partition::<EventLeg>(stored, place),
-            Some(LegKind::Root) => self.partition::<RootLeg>(stored, place),
-            Some(LegKind::Intent) => self.partition::<IntentLeg>(stored, place),
+            Some(LegKind::Event) => loader.judge::<EventLeg>(stored, place, sink),
+            Some(LegKind::Root) => loader.judge::<RootLeg>(stored, place, sink),
+            Some(LegKind::Intent) => loader.judge::<IntentLeg>(stored, place, sink),
             None => Ok(()),
         }
-    }
-
-    fn partition<L: Leg<Sink = Sink>>(&mut self, stored: &[Stored], place: usize) -> Result<()> {
-        let Self { sink, loader } = self;
-        let mut groups = Grouping::<L>::default();
-        loader.each(stored, place, |record| groups.row(split(record)?, sink))?;
-        groups.end(sink)
     }
 }

@@ -3,8 +3,8 @@
 //! Tags are numbered so that a note ends the matter at once, effects come by kind and object with the
 //! provider's row before the local one, and provider statuses come before local ones.
 
-use super::compact::{Cursor, damaged};
 use super::leg::{Key, Leg, Sink};
+use crate::compact::{Cursor, damaged};
 use anyhow::Result;
 
 /// Tag of a note: nothing more.

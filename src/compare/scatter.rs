@@ -4,9 +4,9 @@
 //! which nobody may rely on: partitions are sorted before they are judged.
 
 use super::Hash;
-use super::compact::put_varint;
 use super::plan::Plan;
-use super::spill::{Block, Spill};
+use crate::compact::put_varint;
+use crate::spill::{Block, Spill};
 use anyhow::Result;
 use std::path::Path;
 use std::sync::Arc;

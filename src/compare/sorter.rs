@@ -2,8 +2,8 @@
 //!
 //! Equal records are kept, each of them; the reader drops repeats where it wants none.
 
-use super::compact::{damaged, put_varint};
-use super::spill::{Block, Spill};
+use crate::compact::{damaged, put_varint};
+use crate::spill::{Block, Spill};
 use anyhow::Result;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

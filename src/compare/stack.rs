@@ -1,7 +1,7 @@
 //! A stack of byte strings that holds little in memory, however deep it grows.
 
-use super::compact::damaged;
-use super::spill::{Block, Spill};
+use crate::compact::damaged;
+use crate::spill::{Block, Spill};
 use anyhow::Result;
 
 /// Bytes after which a piece of the stack is set aside; two pieces are held at most.

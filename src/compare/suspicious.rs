@@ -1,9 +1,9 @@
 //! What comparing found suspicious, read from disk in order.
 
-use super::compact::damaged;
 use super::leg::Found;
 use super::sorter::{Merge, Run};
 use super::totals::Totals;
+use crate::compact::damaged;
 use crate::record::{EventKey, Scope};
 use anyhow::Result;
 

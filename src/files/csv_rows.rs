@@ -45,6 +45,16 @@ impl<'a> Fields<'a> {
         Self { text, at: 0, line, delimiter, is_cr_clean, is_cut }
     }
 
+    /// Whether a row without quotes can be cut at its delimiters and its line end and be right.
+    pub(super) const fn is_cuttable(&self) -> bool {
+        self.is_cr_clean && !self.is_cut
+    }
+
+    /// Goes on at the byte `at`, where a row begins on `line`.
+    pub(super) const fn go_to(&mut self, at: usize, line: u64) {
+        (self.at, self.line) = (at, line);
+    }
+
     /// Bytes read so far.
     pub(super) const fn read(&self) -> usize {
         self.at

@@ -22,6 +22,8 @@ pub(super) struct CsvLayout {
     pub(super) header: Vec<String>,
     /// For each position the number of the wanted column, or [`UNWANTED`].
     pub(super) wanted: Vec<usize>,
+    /// Position and number of the columns that are wanted, by position.
+    pub(super) places: Vec<(usize, usize)>,
 }
 
 /// What a file begins with, once unpacked, where that is no text of a table.
@@ -63,8 +65,9 @@ pub(super) fn of_csv(
                 continue;
             }
         }
-        let layout =
-            CsvLayout { delimiter: delimiter.byte(), wanted: wanted(&header, &settings.columns), header };
+        let wanted = wanted(&header, &settings.columns);
+        let places = wanted.iter().copied().enumerate().filter(|(_, number)| *number != UNWANTED).collect();
+        let layout = CsvLayout { delimiter: delimiter.byte(), wanted, places, header };
         let known = layout.wanted.iter().filter(|number| **number != UNWANTED).count();
         if known == settings.columns.len() && known > 0 {
             return Ok((layout, fields.read(), fields.line()));

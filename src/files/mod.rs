@@ -9,6 +9,7 @@ mod side;
 mod csv_rows;
 mod json_rows;
 mod layout;
+mod marks;
 mod unpack;
 mod open;
 mod source;

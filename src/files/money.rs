@@ -62,6 +62,7 @@ impl Currencies {
     }
 
     /// Lower-case code and decimals.
+    #[inline]
     #[must_use]
     pub fn get(&self, number: u16) -> (&str, u32) {
         self.known.get(usize::from(number)).map_or(("", 0), |(code, exponent)| (code, *exponent))
@@ -134,6 +135,17 @@ impl<'a> MoneyReader<'a> {
     #[inline]
     pub fn amount(&self, text: &str, currency: u16) -> Result<i64, MoneyFault> {
         let (code, exponent) = self.currencies.get(currency);
+        if self.numbers == Numbers::Plain
+            && let Some((minor, has_point)) = fast_decimal(text.as_bytes(), exponent)
+            && (has_point || self.units == Some(Units::Decimal))
+            && self.units != Some(Units::Minor)
+        {
+            return Ok(minor);
+        }
+        self.careful_amount(text, code, exponent)
+    }
+
+    fn careful_amount(&self, text: &str, code: &str, exponent: u32) -> Result<i64, MoneyFault> {
         let text = text.trim_matches([' ', '\t']);
         if text.is_empty() {
             return Err(MoneyFault::new("is empty, and an amount is needed", ""));
@@ -145,13 +157,8 @@ impl<'a> MoneyReader<'a> {
         if self.units.is_none() && exponent > 0 && !text.contains('.') {
             refuse_unclear(&text, code, exponent)?;
         }
-        fast_decimal(text.as_bytes(), exponent).map_or_else(
-            || {
-                minor_from_decimal(&text, exponent)
-                    .map_err(|error| MoneyFault::new(error.to_string(), self.hint(&text)))
-            },
-            Ok,
-        )
+        minor_from_decimal(&text, exponent)
+            .map_err(|error| MoneyFault::new(error.to_string(), self.hint(&text)))
     }
 
     /// The text with a point and no grouping.
@@ -213,36 +220,35 @@ fn whole(text: &str) -> Result<i64, MoneyFault> {
     })
 }
 
-/// What nearly every amount is, quickly: digits, at most one point, few enough not to overflow. `None` for anything
-/// else, which the careful reader then judges.
+/// Powers of ten, as far as the decimals of nearly all currencies go.
+const POWERS: [i64; 4] = [1, 10, 100, 1_000];
+
+/// What nearly every amount is, quickly: digits, at most one point, few enough not to overflow; whether there is a point,
+/// too. `None` for anything else, which the careful reader then judges.
 #[inline]
-fn fast_decimal(text: &[u8], exponent: u32) -> Option<i64> {
+fn fast_decimal(text: &[u8], exponent: u32) -> Option<(i64, bool)> {
     let (is_negative, digits) = match text.split_first() {
         Some((b'-', rest)) => (true, rest),
         _ => (false, text),
     };
-    if digits.is_empty() || digits.len() > 15 || exponent > 3 {
+    if digits.is_empty() || digits.len() > 15 || exponent as usize >= POWERS.len() {
         return None;
     }
-    let mut minor = 0_i64;
-    let mut decimals: Option<u32> = None;
-    for byte in digits {
-        match byte {
-            b'0'..=b'9' => {
-                minor = minor * 10 + i64::from(byte - b'0');
-                if let Some(count) = &mut decimals {
-                    *count += 1;
-                }
-            }
-            b'.' if decimals.is_none() => decimals = Some(0),
+    let (mut minor, mut point) = (0_i64, None);
+    for (at, byte) in digits.iter().enumerate() {
+        match byte.wrapping_sub(b'0') {
+            digit @ 0..=9 => minor = minor.wrapping_mul(10).wrapping_add(i64::from(digit)),
+            _ if *byte == b'.' && point.is_none() && at > 0 => point = Some(at),
             _ => return None,
         }
     }
-    if digits[0] == b'.' || decimals == Some(0) || decimals.unwrap_or(0) > exponent {
+    let decimals = point.map_or(0, |at| digits.len() - 1 - at);
+    let missing = exponent.checked_sub(u32::try_from(decimals).ok()?)?;
+    if point.is_some() && decimals == 0 {
         return None;
     }
-    let minor = minor * 10_i64.pow(exponent - decimals.unwrap_or(0));
-    Some(if is_negative { -minor } else { minor })
+    let minor = minor * POWERS[missing as usize];
+    Some((if is_negative { -minor } else { minor }, point.is_some()))
 }
 
 #[cfg(test)]
@@ -341,8 +347,9 @@ mod tests {
             "1..0",
         ];
         for (text, exponent) in texts.iter().flat_map(|text| (0..4).map(move |exponent| (text, exponent))) {
-            if let Some(minor) = fast_decimal(text.as_bytes(), exponent) {
+            if let Some((minor, has_point)) = fast_decimal(text.as_bytes(), exponent) {
                 assert_eq!(minor_from_decimal(text, exponent), Ok(minor), "{text} {exponent}");
+                assert_eq!(has_point, text.contains('.'), "{text}");
             }
         }
     }

@@ -4,6 +4,7 @@
 use super::csv_rows::Fields;
 use super::json_rows;
 use super::layout::{CsvLayout, Layout, UNWANTED};
+use super::marks::{self, PlainRows};
 use super::source::{Block, Row, Source, not_text};
 use crate::config::Unusable;
 use anyhow::{Result, anyhow};
@@ -42,9 +43,9 @@ pub fn read_in_parallel<W: Send>(
     take: impl Fn(&mut W, Row<'_, '_>) -> Result<(), RowFault> + Sync,
 ) -> Result<Vec<W>> {
     let run = |mut worker: W| -> Result<W, (u64, anyhow::Error)> {
-        let mut buffer = Vec::new();
+        let (mut buffer, mut ends) = (Vec::new(), Vec::new());
         while let Some(block) = source.next_block(&mut buffer)? {
-            if let Err(error) = read_block(source, &block, &buffer, |row| take(&mut worker, row)) {
+            if let Err(error) = read_block(source, &block, &buffer, &mut ends, |row| take(&mut worker, row)) {
                 source.stop();
                 return Err((block.sequence, error));
             }
@@ -108,6 +109,7 @@ fn read_block(
     source: &Source,
     block: &Block,
     buffer: &[u8],
+    ends: &mut Vec<u32>,
     take: impl FnMut(Row<'_, '_>) -> Result<(), RowFault>,
 ) -> Result<()> {
     let told = Told { source, file: block.file };
@@ -125,7 +127,7 @@ fn read_block(
         return Err(told.row(line_at(at), "there is a NUL byte, which no text has"));
     }
     match &*block.layout {
-        Layout::Csv(layout) => read_csv(&told, block, layout, text, take),
+        Layout::Csv(layout) => read_csv(&told, block, layout, text, ends, take),
         Layout::JsonLines => read_json(&told, block, text, take),
     }
 }
@@ -135,13 +137,34 @@ fn read_csv<'a>(
     block: &Block,
     layout: &CsvLayout,
     text: &'a str,
+    ends: &mut Vec<u32>,
     mut take: impl FnMut(Row<'_, 'a>) -> Result<(), RowFault>,
 ) -> Result<()> {
     let columns = told.source.settings(told.file).map_or(0, |settings| settings.columns.len());
     let file = u32::try_from(block.file)?;
     let mut fields: Vec<Option<Cow<'a, str>>> = vec![None; columns];
     let mut reader = Fields::new(text, block.line, layout.delimiter, block.is_cut);
+    ends.clear();
+    if reader.is_cuttable() {
+        marks::find(text.as_bytes(), layout.delimiter, ends);
+    }
+    let width = layout.header.len();
+    let mut plain = PlainRows::new(text.as_bytes(), ends, layout.delimiter, width);
     loop {
+        let (mut at, mut line) = (reader.read(), reader.line());
+        while let Some(row) = plain.row(at) {
+            for (position, slot) in &layout.places {
+                let start = if *position == 0 { at } else { row[*position - 1] as usize + 1 };
+                let field = &text[start..row[*position] as usize];
+                let is_last = *position + 1 == width;
+                let field = if is_last { field.strip_suffix('\r').unwrap_or(field) } else { field };
+                fields[*slot] = Some(Cow::Borrowed(field));
+            }
+            take(Row { file, line, fields: &fields }).map_err(|fault| told.fault(line, fault))?;
+            at = row[width - 1] as usize + 1;
+            line += 1;
+        }
+        reader.go_to(at, line);
         let row = reader.row(|position, field| {
             if let Some(slot) = layout.wanted.get(position).filter(|slot| **slot != UNWANTED) {
                 fields[*slot] = Some(field);
@@ -149,7 +172,7 @@ fn read_csv<'a>(
         });
         match row {
             Ok(None) => return Ok(()),
-            Ok(Some((line, count))) if count == layout.header.len() => {
+            Ok(Some((line, count))) if count == width => {
                 take(Row { file, line, fields: &fields }).map_err(|fault| told.fault(line, fault))?;
             }
             Ok(Some((line, count))) => return Err(told.row(line, &field_count(count, layout))),

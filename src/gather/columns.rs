@@ -4,7 +4,7 @@
 use super::rows::{Cell, TeamRow};
 use crate::config::{Unusable, nearest};
 use crate::record::{Scope, minor_from_decimal};
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 /// Instants before 1973 are seconds or milliseconds that were taken for microseconds.
 const INSTANT_US_MIN: i64 = 100_000_000_000_000;
@@ -31,26 +31,27 @@ pub(super) struct Contract {
 pub(super) struct Columns {
     file: String,
     row_id: &'static str,
-    index: BTreeMap<&'static str, usize>,
+    /// A few names, each compared by its length first.
+    index: Vec<(&'static str, usize)>,
 }
 
 impl Columns {
     /// Finds the columns by name, in any order and any case.
     pub fn find(file: &str, contract: &Contract, names: &[String]) -> Result<Self, Unusable> {
         let names: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
-        let mut index = BTreeMap::new();
+        let mut index = Vec::new();
         let wanted = contract.required.iter().chain(contract.one_of).chain(contract.optional);
         for name in wanted {
             let mut places = names.iter().enumerate().filter(|(_, found)| found == name);
             if let Some((place, _)) = places.next() {
-                index.insert(*name, place);
+                index.push((*name, place));
             }
             if places.next().is_some() {
                 return Err(Unusable::new(format!("{file}: gives the column {name} twice"), "give it once"));
             }
         }
-        let missing: Vec<&str> =
-            contract.required.iter().copied().filter(|name| !index.contains_key(name)).collect();
+        let is_there = |name: &str| index.iter().any(|(known, _)| *known == name);
+        let missing: Vec<&str> = contract.required.iter().copied().filter(|name| !is_there(name)).collect();
         if let Some(first) = missing.first() {
             let near = nearest(first, names.iter().map(String::as_str))
                 .map(|near| format!("it gives `{near}`; "))
@@ -60,7 +61,7 @@ impl Columns {
                 format!("{near}write `… as {first}` in its select"),
             ));
         }
-        let has_one = contract.one_of.iter().any(|name| index.contains_key(name));
+        let has_one = contract.one_of.iter().any(|name| is_there(name));
         if !contract.one_of.is_empty() && !has_one {
             let names = contract.one_of.join(" or ");
             let hint = format!("write `… as {}` in its select", contract.one_of[0]);
@@ -71,11 +72,26 @@ impl Columns {
 
     /// Where a column stands; `None` where the statement does not give it.
     pub fn place(&self, name: &str) -> Option<usize> {
-        self.index.get(name).copied()
+        self.index.iter().find(|(known, _)| *known == name).map(|(_, place)| *place)
     }
 
     pub fn row<'a>(&'a self, row: &'a TeamRow, number: u64) -> RowReader<'a> {
         RowReader { columns: self, row, number }
+    }
+}
+
+/// The scope of the row before: nearly always that of the next one, too, and then none of its texts is copied.
+#[derive(Debug, Default)]
+pub(super) struct Scopes(Option<Scope>);
+
+impl Scopes {
+    fn of(&mut self, provider: &str, account: &str, mode: &str) -> Scope {
+        match &self.0 {
+            Some(last) if *last.provider == *provider && *last.account == *account && *last.mode == *mode => {
+                last.clone()
+            }
+            _ => self.0.insert(Scope::new(provider, account, mode)).clone(),
+        }
     }
 }
 
@@ -89,8 +105,8 @@ pub(super) struct RowReader<'a> {
 
 impl RowReader<'_> {
     fn cell(&self, name: &str) -> Result<Option<Cell<'_>>, Unusable> {
-        let Some(place) = self.columns.index.get(name) else { return Ok(None) };
-        self.row.cell(*place).map(Some).map_err(|why| self.bad(name, why, ""))
+        let Some(place) = self.columns.place(name) else { return Ok(None) };
+        self.row.cell(place).map(Some).map_err(|why| self.bad(name, why, ""))
     }
 
     /// An error about one column of this row.
@@ -106,7 +122,7 @@ impl RowReader<'_> {
     }
 
     fn row_id(&self) -> Option<String> {
-        let place = *self.columns.index.get(self.columns.row_id)?;
+        let place = self.columns.place(self.columns.row_id)?;
         let text = match self.row.cell(place).ok()? {
             Cell::Text(text) => text.into_owned(),
             Cell::Integer(number) => number.to_string(),
@@ -117,7 +133,12 @@ impl RowReader<'_> {
 
     /// A text that a row cannot do without; a whole number is read as its digits.
     pub fn key(&self, name: &str) -> Result<String, Unusable> {
-        let text = self.text(name)?;
+        self.word(name).map(Cow::into_owned)
+    }
+
+    /// As [`Self::key`], where it stands.
+    pub fn word(&self, name: &str) -> Result<Cow<'_, str>, Unusable> {
+        let text = self.borrowed(name)?;
         if text.is_empty() {
             Err(self.bad(name, "is empty or null, and a key cannot be", ""))
         } else {
@@ -127,10 +148,14 @@ impl RowReader<'_> {
 
     /// A text, empty where it is null or not there.
     pub fn text(&self, name: &str) -> Result<String, Unusable> {
+        self.borrowed(name).map(Cow::into_owned)
+    }
+
+    fn borrowed(&self, name: &str) -> Result<Cow<'_, str>, Unusable> {
         match self.cell(name)? {
-            None | Some(Cell::Null) => Ok(String::new()),
-            Some(Cell::Text(text)) => Ok(text.into_owned()),
-            Some(Cell::Integer(number)) => Ok(number.to_string()),
+            None | Some(Cell::Null) => Ok(Cow::Borrowed("")),
+            Some(Cell::Text(text)) => Ok(text),
+            Some(Cell::Integer(number)) => Ok(Cow::Owned(number.to_string())),
             Some(Cell::Real | Cell::Time | Cell::Blob) => {
                 Err(self.bad(name, "must be a text", "cast it to text in the select"))
             }
@@ -141,11 +166,11 @@ impl RowReader<'_> {
     /// differ in the case of a letter or in blanks at the end.
     pub fn is_wanted(&self, only: Option<(&str, &[&str])>) -> Result<bool, Unusable> {
         let Some((column, ids)) = only else { return Ok(true) };
-        Ok(ids.binary_search(&self.text(column)?.as_str()).is_ok())
+        Ok(ids.binary_search(&&*self.borrowed(column)?).is_ok())
     }
 
     /// (provider, account, mode); the account may be empty, and nothing may be null.
-    pub fn scope(&self) -> Result<Scope, Unusable> {
+    pub fn scope(&self, scopes: &mut Scopes) -> Result<Scope, Unusable> {
         if matches!(self.cell("account")?, Some(Cell::Null)) {
             return Err(self.bad(
                 "account",
@@ -153,11 +178,11 @@ impl RowReader<'_> {
                 "the platform account is '': write coalesce(account, '')",
             ));
         }
-        let mode = self.key("mode")?;
-        if !matches!(mode.as_str(), "live" | "test") {
+        let mode = self.word("mode")?;
+        if !matches!(&*mode, "live" | "test") {
             return Err(self.bad("mode", "must be live or test", ""));
         }
-        Ok(Scope::new(&self.key("provider")?, &self.text("account")?, &mode))
+        Ok(scopes.of(&self.word("provider")?, &self.borrowed("account")?, &mode))
     }
 
     /// A whole number, `None` where it is null or not there.
@@ -211,7 +236,7 @@ impl RowReader<'_> {
             }
             Some(Cell::Time | Cell::Blob) => return Err(self.bad("amount", "must be decimal text", "")),
             None | Some(Cell::Null) => {
-                let name = if self.columns.index.contains_key("amount") { "amount" } else { "amount_minor" };
+                let name = if self.columns.place("amount").is_some() { "amount" } else { "amount_minor" };
                 return Err(self.bad(name, "is null", ""));
             }
         };
@@ -235,9 +260,10 @@ impl RowReader<'_> {
 
     /// A lower-case currency code.
     pub fn currency(&self) -> Result<String, Unusable> {
-        let code = self.text("currency")?.trim().to_ascii_lowercase();
-        if code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_lowercase()) {
-            Ok(code)
+        let text = self.borrowed("currency")?;
+        let code = text.trim();
+        if code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            Ok(code.to_ascii_lowercase())
         } else {
             Err(self.bad("currency", "must be a code of three letters, such as usd", ""))
         }

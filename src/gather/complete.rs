@@ -5,7 +5,7 @@
 
 use super::ProviderSide;
 use crate::provider::stripe;
-use crate::provider::{ById, Cancel, Client, fetch_by_id, fetch_invoices_of, fetch_of};
+use crate::provider::{ById, Cancel, Client, Failing, Lookup, fetch_invoices_of};
 use crate::store;
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
@@ -76,7 +76,8 @@ pub async fn fetch_whole(
         let asked_for: BTreeSet<&String> = owners.values().collect();
         for name in streams {
             let stream = stripe::stream_named(name).with_context(|| format!("there is no stream {name}"))?;
-            let answered = fetch_of(side.store, client, scope, stream, (filter, &ids), cancel).await?;
+            let lookup = Lookup { store: side.store, client, scope, stream, cancel };
+            let answered = lookup.that_name(filter, &ids, Failing::Together).await?;
             let unanswered = answered.unanswered.into_keys();
             whole.unanswered.extend(unanswered.filter_map(|id| owners.get(&id).cloned()));
             // A list that leaves out what is known of the payment is not all of it.
@@ -112,7 +113,8 @@ async fn read_invoices(
         }
     }
     let stream = stripe::stream_named("invoices").context("there is no stream invoices")?;
-    let answered = fetch_by_id(side.store, client, scope, stream, &told.invoices, cancel).await?;
+    let lookup = Lookup { store: side.store, client, scope, stream, cancel };
+    let answered = lookup.by_id(&told.invoices, Failing::Together).await?;
     take_of_any(answered, intents, whole);
     // The session that began a subscription names neither the intent nor its charge.
     let records = store::records_by_id(side.store, scope, &told.invoices, None).await?;
@@ -120,8 +122,8 @@ async fn read_invoices(
         records.iter().filter_map(|record| stripe::subscription_of_invoice(&record.body)).collect();
     let sessions =
         stripe::stream_named("checkout_sessions").context("there is no stream checkout_sessions")?;
-    let of = ("subscription", &subscriptions);
-    let answered = fetch_of(side.store, client, scope, sessions, of, cancel).await?;
+    let lookup = Lookup { stream: sessions, ..lookup };
+    let answered = lookup.that_name("subscription", &subscriptions, Failing::Together).await?;
     take_of_any(answered, intents, whole);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What reading local rows must know about a provider: how it counts money, and which ids stand for
 //! one effect. Pure.
 
+use crate::provider::stripe;
 use crate::record::{EffectKind, iso_exponent};
 
 /// A provider's conventions.
@@ -10,16 +11,18 @@ pub struct Dialect {
     pub exponent: fn(&str) -> u32,
     /// Whether an id is the anchor of an effect of this kind, rather than a name of the whole payment.
     pub is_anchor: fn(EffectKind, &str) -> bool,
+    /// Whether an id names a payment and leads to no other.
+    pub is_final: fn(&str) -> bool,
 }
 
 impl Dialect {
     /// ISO 4217 decimals, and ids that say nothing.
-    pub const PLAIN: Self = Self { exponent: iso_exponent, is_anchor: |_, _| false };
+    pub const PLAIN: Self = Self { exponent: iso_exponent, is_anchor: |_, _| false, is_final: |_| false };
 
     /// Stripe's ids, with `exponent` for its exceptions to ISO 4217.
     #[must_use]
     pub const fn stripe(exponent: fn(&str) -> u32) -> Self {
-        Self { exponent, is_anchor: is_stripe_anchor }
+        Self { exponent, is_anchor: is_stripe_anchor, is_final: stripe::is_final_root }
     }
 }
 

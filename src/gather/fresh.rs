@@ -2,7 +2,7 @@
 
 use super::{ProviderSide, fetch_whole};
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, fetch_by_id};
+use crate::provider::{Cancel, Client, Failing, Lookup};
 use crate::record::{Fact, Status};
 use crate::store::{self, Store};
 use anyhow::Result;
@@ -50,7 +50,8 @@ pub async fn fetch_state(
     }
     for (name, ids) in by_stream {
         let Some(stream) = stripe::stream_named(name) else { continue };
-        let answered = fetch_by_id(store, client, &reading.scope, stream, &ids, cancel).await?;
+        let lookup = Lookup { store, client, scope: &reading.scope, stream, cancel };
+        let answered = lookup.by_id(&ids, Failing::Together).await?;
         if !answered.unanswered.is_empty() {
             return Ok(None);
         }

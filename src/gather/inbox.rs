@@ -1,6 +1,6 @@
 //! The inbox: the rows of the team's `inbox.sql` become facts, and single bodies are read on demand.
 
-use super::columns::{Columns, Contract, RowReader};
+use super::columns::{Columns, Contract, RowReader, Scopes};
 use super::reader::{Bind, Reader};
 use super::source::{FILTER_IDS, FactSink, Source, window_binds};
 use super::statement::Statement;
@@ -19,6 +19,18 @@ pub(super) const INBOX: Contract = Contract {
 };
 pub(super) const BODY: Contract =
     Contract { required: &["body"], one_of: &[], optional: &["event_id"], row_id: "event_id" };
+
+/// What `grouped` gives of `inbox.sql`.
+const RECEIVED: [&str; 5] = ["provider", "account", "mode", "event_type", "status"];
+const GROUPS: Contract = Contract {
+    required: &["provider", "account", "mode", "event_type", "status", "received_at_us", "without_id"],
+    one_of: &[],
+    optional: &[],
+    row_id: "event_type",
+};
+
+/// Takes a scope, a type that it received (or none) and when it last did, Unix µs.
+pub type ReceivedSink<'a> = &'a mut (dyn FnMut(Scope, &str, i64) + Send);
 
 /// The inbox, open and checked against its contract.
 #[derive(Debug)]
@@ -55,6 +67,58 @@ impl Inbox {
         sink: FactSink<'_>,
     ) -> Result<u64> {
         self.read(reader, self.events.0.sql().to_owned(), window, None, sink).await
+    }
+
+    /// Which types each scope received in `window`. The database tells them apart where it can do so byte for byte;
+    /// where it cannot, or a row is not as it must be, all rows are read, so that the row is named.
+    pub(super) async fn received(
+        &self,
+        reader: &mut Reader,
+        window: Window,
+        sink: ReceivedSink<'_>,
+    ) -> Result<()> {
+        let (statement, _) = &self.events;
+        let grouped = statement.grouped(self.source.flavour(), &RECEIVED, "received_at_us", "event_id");
+        if let Some(sql) = grouped
+            && let Some(groups) = self.groups(reader, sql, window).await?
+        {
+            for (scope, event_type, last_us) in groups {
+                sink(scope, &event_type, last_us);
+            }
+            return Ok(());
+        }
+        let mut note = |fact: Fact| {
+            if let Fact::InboxEvent(event) = fact {
+                sink(event.scope, &event.event_type, event.received_at_us);
+            }
+            Ok(())
+        };
+        self.events(reader, window, &mut note).await.map(drop)
+    }
+
+    /// `None` where a group is not as it must be.
+    async fn groups(
+        &self,
+        reader: &mut Reader,
+        sql: String,
+        window: Window,
+    ) -> Result<Option<Vec<(Scope, String, i64)>>> {
+        let (statement, _) = &self.events;
+        let names: Vec<String> = GROUPS.required.iter().map(|name| (*name).to_owned()).collect();
+        // In the order of the statement.
+        let columns = Columns::find(&statement.file, &GROUPS, &names)?;
+        let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, &[])).await?;
+        let mut scopes = Scopes::default();
+        let mut groups = Vec::new();
+        let mut are_right = true;
+        while let Some(row) = rows.next().await? {
+            let row = columns.row(&row, 1);
+            match group(&row, &mut scopes) {
+                Ok(Some(group)) => groups.push(group),
+                Ok(None) | Err(_) => are_right = false,
+            }
+        }
+        Ok(are_right.then_some(groups))
     }
 
     pub(super) async fn events_of(
@@ -141,6 +205,7 @@ impl Inbox {
         let ids = only.map_or(&[][..], |(_, ids)| ids);
         let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unknown = BTreeSet::new();
+        let mut scopes = Scopes::default();
         let mut number = 0;
         while let Some(row) = rows.next().await? {
             number += 1;
@@ -148,7 +213,7 @@ impl Inbox {
             if !row.is_wanted(only)? {
                 continue;
             }
-            match event(&row)? {
+            match event(&row, &mut scopes)? {
                 Ok(event) => sink(Fact::InboxEvent(event))?,
                 Err(word) => {
                     unknown.insert(word);
@@ -161,23 +226,40 @@ impl Inbox {
 }
 
 /// An event, or the status word that is not known.
-pub(super) fn event(row: &RowReader<'_>) -> Result<Result<InboxEvent, String>, Unusable> {
+pub(super) fn event(
+    row: &RowReader<'_>,
+    scopes: &mut Scopes,
+) -> Result<Result<InboxEvent, String>, Unusable> {
     let event_id = row.key("event_id")?;
-    let word = row.key("status")?;
-    let Some(status) = status(&word) else { return Ok(Err(word)) };
+    let word = row.word("status")?;
+    let Some(status) = status(&word).or_else(|| status(&word.trim().to_ascii_lowercase())) else {
+        return Ok(Err(word.into_owned()));
+    };
+    let mut body_sha256 = row.text("body_sha256")?;
+    body_sha256.make_ascii_lowercase();
     Ok(Ok(InboxEvent {
-        scope: row.scope()?,
+        scope: row.scope(scopes)?,
         event_id,
         event_type: row.text("event_type")?,
         received_at_us: row.instant("received_at_us")?,
         status,
-        body_sha256: row.text("body_sha256")?.to_ascii_lowercase(),
+        body_sha256,
     }))
 }
 
-/// Our words, and those that inboxes commonly use.
+/// A group of events; `None` where one of them has no id or a status word that is not known.
+fn group(row: &RowReader<'_>, scopes: &mut Scopes) -> Result<Option<(Scope, String, i64)>, Unusable> {
+    let word = row.word("status")?;
+    let is_known = status(&word).or_else(|| status(&word.trim().to_ascii_lowercase())).is_some();
+    if !is_known || row.integer("without_id")? != Some(0) {
+        return Ok(None);
+    }
+    Ok(Some((row.scope(scopes)?, row.text("event_type")?, row.instant("received_at_us")?)))
+}
+
+/// Our words, and those that inboxes commonly use, in lower case.
 fn status(word: &str) -> Option<InboxStatus> {
-    Some(match word.trim().to_ascii_lowercase().as_str() {
+    Some(match word {
         "received" | "pending" | "new" | "queued" | "unprocessed" | "processing" => InboxStatus::Received,
         "applied" | "processed" | "done" | "completed" | "succeeded" | "success" => InboxStatus::Applied,
         "superseded" => InboxStatus::Superseded,

@@ -3,7 +3,7 @@
 //! Rows are streamed in batches and handed on, so memory does not grow with the books. A row that the
 //! contract does not allow stops the run (exit 78) and is named; it is never skipped or repaired.
 
-use super::columns::{Columns, Contract, RowReader};
+use super::columns::{Columns, Contract, RowReader, Scopes};
 use super::dialect::Dialect;
 use super::reader::Reader;
 use super::source::{BATCH_ROWS, FILTER_IDS, FactSink, Source, window_binds};
@@ -211,6 +211,7 @@ impl LocalBooks {
         let mut rows = reader.rows(&statement.file, sql, window_binds(statement, window, ids)).await?;
         let mut unmapped = BTreeSet::new();
         let mut batch = Vec::with_capacity(BATCH_ROWS);
+        let mut scopes = Scopes::default();
         let mut number = 0;
         while let Some(row) = rows.next().await? {
             number += 1;
@@ -219,8 +220,10 @@ impl LocalBooks {
                 continue;
             }
             match relation {
-                Relation::Effects => batch.push(Fact::LocalEffect(effect(&row, self.dialect, self.window)?)),
-                Relation::States => match state(&row, &self.status_map)? {
+                Relation::Effects => {
+                    batch.push(Fact::LocalEffect(effect(&row, self.dialect, self.window, &mut scopes)?));
+                }
+                Relation::States => match state(&row, &self.status_map, &mut scopes)? {
                     Ok(state) => batch.push(Fact::LocalState(state)),
                     // Read on, so that one error names all words.
                     Err(word) => {
@@ -241,13 +244,16 @@ impl LocalBooks {
     async fn emit(&self, batch: &mut Vec<Fact>, sink: FactSink<'_>) -> Result<()> {
         let mut ids: BTreeMap<Scope, BTreeSet<String>> = BTreeMap::new();
         for fact in batch.iter() {
-            if let Some((scope, id)) = named(fact) {
-                ids.entry(scope.clone()).or_default().insert(id.to_owned());
+            if let Some((scope, id)) = named(fact).filter(|(_, id)| !(self.dialect.is_final)(id)) {
+                match ids.get_mut(scope) {
+                    Some(ids) => drop(ids.insert(id.to_owned())),
+                    None => drop(ids.insert(scope.clone(), BTreeSet::from([id.to_owned()]))),
+                }
             }
         }
         let mut known = BTreeMap::new();
         for (scope, ids) in ids {
-            let found = resolve(&self.store, &scope, &ids).await?;
+            let found = resolve(&self.store, &scope, &ids, self.dialect.is_final).await?;
             known.insert(scope, found);
         }
         for mut fact in batch.drain(..) {
@@ -278,10 +284,15 @@ impl LocalBooks {
 }
 
 /// An effect as the row has it; whose payment it is of is not known yet.
-pub(super) fn effect(row: &RowReader<'_>, dialect: Dialect, window: Window) -> Result<LocalEffect, Unusable> {
+pub(super) fn effect(
+    row: &RowReader<'_>,
+    dialect: Dialect,
+    window: Window,
+    scopes: &mut Scopes,
+) -> Result<LocalEffect, Unusable> {
     let effect_id = row.key("effect_id")?;
     let object_id = row.key("object_id")?;
-    let word = row.key("kind")?;
+    let word = row.word("kind")?;
     let kind = word.parse::<EffectKind>().map_err(|()| {
         let known = EffectKind::ALL.map(EffectKind::as_str);
         row.bad(
@@ -302,7 +313,7 @@ pub(super) fn effect(row: &RowReader<'_>, dialect: Dialect, window: Window) -> R
     }
     let applied_at_us = row.instant("applied_at_us")?;
     Ok(LocalEffect {
-        scope: row.scope()?,
+        scope: row.scope(scopes)?,
         root_id: object_id.clone(),
         object_id,
         effect_id,
@@ -320,19 +331,20 @@ pub(super) fn effect(row: &RowReader<'_>, dialect: Dialect, window: Window) -> R
 pub(super) fn state(
     row: &RowReader<'_>,
     status_map: &BTreeMap<String, Status>,
+    scopes: &mut Scopes,
 ) -> Result<Result<LocalState, String>, Unusable> {
     let object_id = row.key("object_id")?;
-    let word = row.key("status")?;
+    let word = row.word("status")?;
     // The team's map first, then our own words.
-    let known = status_map.get(&word).copied().or_else(|| word.parse().ok());
-    let Some(status) = known else { return Ok(Err(word)) };
+    let known = status_map.get(&*word).copied().or_else(|| word.parse().ok());
+    let Some(status) = known else { return Ok(Err(word.into_owned())) };
     let refunded_minor = row.integer("refunded_minor")?;
     if refunded_minor.is_some_and(|minor| minor < 0) {
         return Err(row.bad("refunded_minor", "is negative", "give the refunded amount as a magnitude"));
     }
     refunded_minor.map(|minor| row.within_bound("refunded_minor", minor)).transpose()?;
     Ok(Ok(LocalState {
-        scope: row.scope()?,
+        scope: row.scope(scopes)?,
         root_id: object_id.clone(),
         object_id,
         status,

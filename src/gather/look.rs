@@ -2,7 +2,7 @@
 //! which tables do its columns come from. A few rows are read, never a table.
 
 use super::catalog::{self, Facts, TableName};
-use super::columns::{Columns, Contract};
+use super::columns::{Columns, Contract, Scopes};
 use super::dialect::Dialect;
 use super::inbox::{self, Inbox};
 use super::local;
@@ -153,15 +153,16 @@ impl<'a> Look<'a> {
         let binds = window_binds(statement, all_time, &[]);
         let mut rows = reader.rows(&statement.file, statement.first_rows(ROWS), binds).await?;
         let (mut count, mut event, mut unknown) = (0, None, BTreeSet::new());
+        let mut scopes = Scopes::default();
         while let Some(row) = rows.next().await? {
             count += 1;
             let row = columns.row(&row, u64::try_from(count).unwrap_or(0));
             match file {
-                "effects.sql" => drop(local::effect(&row, self.dialect, window)?),
+                "effects.sql" => drop(local::effect(&row, self.dialect, window, &mut scopes)?),
                 "states.sql" => {
-                    unknown.extend(local::state(&row, &self.settings.local.status_map)?.err());
+                    unknown.extend(local::state(&row, &self.settings.local.status_map, &mut scopes)?.err());
                 }
-                _ => match inbox::event(&row)? {
+                _ => match inbox::event(&row, &mut scopes)? {
                     Ok(found) => event = Some((found.scope, found.event_id)),
                     Err(word) => drop(unknown.insert(word)),
                 },

@@ -2,6 +2,7 @@
 //!
 //! The one thing to get right: a moment is a transaction that stays open, so nobody waits for a provider with one.
 
+use super::inbox::ReceivedSink;
 use super::reader::Reader;
 use super::{FactSink, Inbox, LocalBooks};
 use crate::clock;
@@ -127,6 +128,17 @@ impl<'a> Moment<'a> {
         match self.events_reader() {
             Some((inbox, reader)) => inbox.events(reader, window, sink).await,
             None => Ok(0),
+        }
+    }
+
+    /// Which types each scope received in `window`, and when it last did.
+    ///
+    /// # Errors
+    /// As [`Self::events`].
+    pub async fn received(&mut self, window: Window, sink: ReceivedSink<'_>) -> Result<()> {
+        match self.events_reader() {
+            Some((inbox, reader)) => inbox.received(reader, window, sink).await,
+            None => Ok(()),
         }
     }
 

@@ -1,26 +1,17 @@
 //! The provider's side: stored records become facts.
 //!
-//! Two passes over what was paged, each in bounded memory: the first learns aliases and intents (an
-//! invoice may name its payment only in another record) and says what lies outside of the window, the
-//! second hands the window's facts to the comparison. The groups that it hands back are loaded whole,
-//! over all time.
+//! `survey.rs` goes over what was paged and feeds the comparison. The groups that it hands back are loaded whole, over all
+//! time, by what stands here.
 
+use super::survey::Pages;
 use crate::provider::stripe::{self, Reading};
-use crate::record::{
-    Alias, EffectKind, Fact, InvoiceParts, Note, NoteKind, ProviderEffect, ProviderEvent, Scope, Window,
-};
+use crate::record::{Alias, EffectKind, Fact, InvoiceParts, Note, NoteKind, ProviderEffect, ProviderEvent};
 use crate::store::{self, Store, StoredRecord};
 use anyhow::Result;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Aliases and intents kept in one transaction.
-const LEARNT_MAX: usize = 20_000;
-
 /// Records that are read by id at once.
-const BY_ID_MAX: usize = 5_000;
-
-/// All of time.
-const ALWAYS: Window = Window { from_us: i64::MIN, until_us: i64::MAX };
+pub(super) const BY_ID_MAX: usize = 5_000;
 
 /// One scope of one provider, as stored.
 #[derive(Clone, Copy, Debug)]
@@ -40,104 +31,7 @@ pub struct Outside {
     pub stale: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
-/// What one pass learns of records.
-#[derive(Debug, Default)]
-struct Learnt {
-    aliases: Vec<Alias>,
-    /// Intent by charge.
-    intents: BTreeMap<String, String>,
-    invoices: Vec<InvoiceParts>,
-}
-
-impl Learnt {
-    fn add(&mut self, scope: &Scope, records: &[StoredRecord], facts: Vec<Fact>) {
-        let parts = |record: &StoredRecord| stripe::invoice_parts(scope, &record.stream, &record.body);
-        self.invoices.extend(records.iter().filter_map(parts));
-        for fact in facts {
-            match fact {
-                Fact::Alias(alias) => self.aliases.push(alias),
-                Fact::ProviderEffect(effect) if has_intent(&effect) => {
-                    self.intents.insert(effect.object_id, effect.intent);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    fn is_full(&self) -> bool {
-        self.aliases.len() >= LEARNT_MAX
-            || self.intents.len() >= LEARNT_MAX
-            || self.invoices.len() >= LEARNT_MAX
-    }
-}
-
 impl ProviderSide<'_> {
-    /// Reads every record of the window once: keeps its aliases and what its charges were made for, and
-    /// says what it points to outside of the window. Stale is what was read before `since_us`.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn survey(&self, since_us: i64) -> Result<Outside> {
-        self.keep_all_intents().await?;
-        let mut learnt = Learnt::default();
-        let mut outside = Outside::default();
-        for stream in stripe::STREAMS {
-            let mut last = None;
-            while let Some(page) = self.page(stream.name, self.reading.window, &mut last).await? {
-                let facts: Vec<Fact> = page.iter().flat_map(|record| self.facts(record)).collect();
-                let points_to = self.points_to(&page, &facts).await?;
-                self.sort_out(points_to, since_us, &mut outside).await?;
-                learnt.add(&self.reading.scope, &page, facts);
-                if learnt.is_full() {
-                    self.keep(std::mem::take(&mut learnt)).await?;
-                }
-            }
-        }
-        self.keep(learnt).await?;
-        Ok(outside)
-    }
-
-    /// Keeps the aliases and intents of these records, wherever in time they lie.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn learn(&self, ids: &BTreeSet<String>) -> Result<()> {
-        let ids: Vec<&String> = ids.iter().collect();
-        for chunk in ids.chunks(BY_ID_MAX) {
-            let chunk = chunk.iter().map(|id| (*id).clone()).collect();
-            let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
-            let mut learnt = Learnt::default();
-            let facts = records.iter().flat_map(|record| self.facts(record)).collect();
-            learnt.add(&self.reading.scope, &records, facts);
-            self.keep(learnt).await?;
-        }
-        Ok(())
-    }
-
-    /// Hands the window's facts to `sink`: every record created inside, and every record outside that
-    /// one of them points to (a late capture moves money long after its charge was made), or that is a
-    /// charge for the same intent as one of them.
-    ///
-    /// # Errors
-    /// When the store or the sink fails.
-    pub async fn scan(&self, sink: &mut dyn FnMut(Fact) -> Result<()>) -> Result<()> {
-        let mut seen: BTreeSet<String> = BTreeSet::new();
-        for stream in stripe::STREAMS {
-            let mut last = None;
-            while let Some(page) = self.page(stream.name, self.reading.window, &mut last).await? {
-                let mut records = page;
-                while !records.is_empty() {
-                    let facts = self.resolved(&records).await?;
-                    records = self.outside(&records, &facts, &mut seen).await?;
-                    for fact in facts {
-                        sink(fact)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Every object fact of these groups over all time, and their aliases.
     ///
     /// # Errors
@@ -155,8 +49,8 @@ impl ProviderSide<'_> {
     /// # Errors
     /// When the store or the sink fails.
     pub async fn scan_events(&self, sink: &mut dyn FnMut(Fact) -> Result<()>) -> Result<()> {
-        let mut last = None;
-        while let Some(page) = self.page("events", self.reading.window, &mut last).await? {
+        let mut pages = Pages::of(self.store, &self.reading.scope, "events", self.reading.window);
+        while let Some(page) = pages.next().await? {
             for fact in self.resolved(&page).await? {
                 sink(fact)?;
             }
@@ -211,7 +105,7 @@ impl ProviderSide<'_> {
             let chunk = chunk.iter().map(|id| (*id).clone()).collect();
             let records = store::records_by_id(self.store, &self.reading.scope, &chunk, None).await?;
             let facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
-            let mut points_to = self.points_to(&records, &facts).await?;
+            let (mut points_to, _) = self.points_to(&records, &facts).await?;
             let charge_of = |record: &StoredRecord| stripe::charge_of_intent(&record.stream, &record.body);
             points_to.extend(records.iter().filter_map(charge_of).map(|id| (id, "charges")));
             self.sort_out(points_to, since_us, &mut outside).await?;
@@ -277,54 +171,8 @@ impl ProviderSide<'_> {
         Ok(stale)
     }
 
-    /// Keeps what every stored charge was made for, where the setting says something else than the rows.
-    async fn keep_all_intents(&self) -> Result<()> {
-        let scope = &self.reading.scope;
-        let path = self.reading.intent.as_deref().unwrap_or_default();
-        if store::intents_kept_under(self.store, scope).await?.as_deref() == Some(path) {
-            return Ok(());
-        }
-        let mut last = None;
-        while let Some(page) = self.page("charges", ALWAYS, &mut last).await? {
-            let mut learnt = Learnt::default();
-            learnt.add(scope, &page, page.iter().flat_map(|record| self.facts(record)).collect());
-            store::save_intents(self.store, scope, &learnt.intents).await?;
-        }
-        store::set_intents_kept_under(self.store, scope, path).await
-    }
-
-    async fn keep(&self, learnt: Learnt) -> Result<()> {
-        store::save_aliases(self.store, &learnt.aliases).await?;
-        store::save_invoices(self.store, &learnt.invoices).await?;
-        store::save_intents(self.store, &self.reading.scope, &learnt.intents).await
-    }
-
-    /// What records name, with its stream, and the other charges for the intents of their charges.
-    async fn points_to(
-        &self,
-        records: &[StoredRecord],
-        facts: &[Fact],
-    ) -> Result<BTreeMap<String, &'static str>> {
-        let named = records.iter().flat_map(|record| stripe::references(&record.stream, &record.body));
-        let mut found: BTreeMap<String, &'static str> = named.map(|(stream, id)| (id, stream)).collect();
-        let mut intents = BTreeSet::new();
-        let mut own = BTreeSet::new();
-        for fact in facts {
-            if let Fact::ProviderEffect(effect) = fact
-                && has_intent(effect)
-            {
-                intents.insert(effect.intent.clone());
-                own.insert(effect.object_id.as_str());
-            }
-        }
-        let charges = store::charges_of_intents(self.store, &self.reading.scope, &intents).await?;
-        let others = charges.into_iter().filter(|id| !own.contains(id.as_str()));
-        found.extend(others.map(|id| (id, "charges")));
-        Ok(found)
-    }
-
     /// Leaves out what lies in the window, and tells what is stale of the rest.
-    async fn sort_out(
+    pub(super) async fn sort_out(
         &self,
         mut points_to: BTreeMap<String, &'static str>,
         since_us: i64,
@@ -351,42 +199,9 @@ impl ProviderSide<'_> {
         Ok(())
     }
 
-    /// Stored records outside of the window that these point to, each once in a pass.
-    async fn outside(
-        &self,
-        records: &[StoredRecord],
-        facts: &[Fact],
-        seen: &mut BTreeSet<String>,
-    ) -> Result<Vec<StoredRecord>> {
-        let mut ids: BTreeSet<String> = self.points_to(records, facts).await?.into_keys().collect();
-        ids.retain(|id| !seen.contains(id));
-        let found =
-            store::records_by_id(self.store, &self.reading.scope, &ids, Some(self.reading.window)).await?;
-        seen.extend(found.iter().map(|record| record.record_id.clone()));
-        Ok(found)
-    }
-
-    async fn page(
-        &self,
-        stream: &str,
-        window: Window,
-        last: &mut Option<StoredRecord>,
-    ) -> Result<Option<Vec<StoredRecord>>> {
-        let scope = &self.reading.scope;
-        let page = store::records_page(self.store, scope, stream, window, last.as_ref()).await?;
-        // The cursor keeps no body.
-        *last = page.last().map(|record| StoredRecord {
-            stream: record.stream.clone(),
-            record_id: record.record_id.clone(),
-            body: Vec::new(),
-            ..*record
-        });
-        Ok(if page.is_empty() { None } else { Some(page) })
-    }
-
     /// Facts of one record; what cannot be read at all becomes a note, so that the run goes on and
     /// the record is not forgotten.
-    fn facts(&self, record: &StoredRecord) -> Vec<Fact> {
+    pub(super) fn facts(&self, record: &StoredRecord) -> Vec<Fact> {
         stripe::facts(self.reading, &record.stream, &record.body).unwrap_or_else(|error| {
             vec![Fact::Note(Note {
                 scope: self.reading.scope.clone(),
@@ -407,23 +222,29 @@ impl ProviderSide<'_> {
     /// When the store fails.
     pub async fn resolved(&self, records: &[StoredRecord]) -> Result<Vec<Fact>> {
         let mut facts: Vec<Fact> = records.iter().flat_map(|record| self.facts(record)).collect();
+        self.follow_roots(&mut facts).await?;
+        Ok(facts)
+    }
+
+    /// Follows every root to the end of its aliases.
+    pub(super) async fn follow_roots(&self, facts: &mut [Fact]) -> Result<()> {
         let open: BTreeSet<String> = facts
             .iter_mut()
             .filter_map(root_mut)
             .filter(|root| !stripe::is_final_root(root))
             .map(|root| root.clone())
             .collect();
-        let targets = store::resolve(self.store, &self.reading.scope, &open).await?;
+        let targets = store::resolve(self.store, &self.reading.scope, &open, stripe::is_final_root).await?;
         for root in facts.iter_mut().filter_map(root_mut) {
             if let Some(target) = targets.get(root) {
                 root.clone_from(&target.root_id);
             }
         }
-        Ok(facts)
+        Ok(())
     }
 }
 
-fn has_intent(effect: &ProviderEffect) -> bool {
+pub(super) fn has_intent(effect: &ProviderEffect) -> bool {
     effect.kind == EffectKind::Credit && !effect.intent.is_empty()
 }
 

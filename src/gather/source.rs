@@ -26,9 +26,9 @@ pub const DEFAULT_QUERIES: [(&str, &str); 4] = [
 ];
 
 /// Rows whose ids are resolved together.
-pub(super) const BATCH_ROWS: usize = 500;
-/// Ids in one filter.
-pub(super) const FILTER_IDS: usize = 200;
+pub(super) const BATCH_ROWS: usize = 5_000;
+/// Ids in one filter. Where the team has no index for it, each filter reads the whole table.
+pub(super) const FILTER_IDS: usize = 2_000;
 
 /// All time, as a window that date functions of databases can still compute with (year 9999).
 const ALL_TIME: Window = Window { from_us: 0, until_us: 253_402_300_799 * SECOND_US };

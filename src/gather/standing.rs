@@ -5,7 +5,7 @@
 
 use super::ProviderSide;
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, fetch_by_id};
+use crate::provider::{Cancel, Client, Failing, Lookup};
 use crate::record::{EffectKind, Fact, NoteKind};
 use crate::store;
 use anyhow::{Context, Result};
@@ -73,7 +73,8 @@ pub async fn fetch_standings(
     let mut known = ids;
     for (name, ids) in by_stream {
         let stream = stripe::stream_named(name).with_context(|| format!("there is no stream {name}"))?;
-        let answered = fetch_by_id(side.store, client, &reading.scope, stream, &ids, cancel).await?;
+        let lookup = Lookup { store: side.store, client, scope: &reading.scope, stream, cancel };
+        let answered = lookup.by_id(&ids, Failing::Together).await?;
         unanswered.extend(answered.unanswered);
         // What an earlier run kept of an object that is gone says nothing any more.
         known.retain(|id| !answered.unknown.contains(id));

@@ -2,6 +2,7 @@
 //! filter. Pure; the one thing to get right is that texts and comments inside it are left alone.
 
 use crate::config::{Unusable, suggestion};
+use crate::proposal::Flavour;
 
 /// How a database writes texts, comments and places for values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +130,25 @@ impl Statement {
         format!("select * from (\n{}\n) q limit {count}", self.sql)
     }
 
+    /// One row for all rows that share the texts `by`, byte for byte whatever the collation of a column is: these, the
+    /// greatest `most`, and how many of them have no `id` (`without_id`). `None` where that cannot be said.
+    pub fn grouped(&self, flavour: Flavour, by: &[&str], most: &str, id: &str) -> Option<String> {
+        let exactly = |name: &&str| match flavour {
+            Flavour::Postgres => Some(format!("cast(q.{name} as text) collate \"C\"")),
+            Flavour::Sqlite => Some(format!("q.{name} collate binary")),
+            Flavour::MySql => None,
+        };
+        let keys: Vec<String> = by.iter().map(exactly).collect::<Option<_>>()?;
+        let texts: Vec<String> = keys.iter().zip(by).map(|(key, name)| format!("{key} as {name}")).collect();
+        // The line break ends a comment that the statement may end with.
+        Some(format!(
+            "select {}, max(q.{most}) as {most}, count(*) - count(q.{id}) as without_id from (\n{}\n) q group by {}",
+            texts.join(", "),
+            self.sql,
+            keys.join(", ")
+        ))
+    }
+
     /// The statement, only rows whose `column` is one of `count` values, bound after its own. The database
     /// compares as the column does, which may take other ids for the same: its index is used only so. Whoever
     /// reads the rows leaves out what is not the same byte for byte.
@@ -244,6 +264,22 @@ mod tests {
 
     fn parse_mysql(text: &str) -> Result<Statement, String> {
         Statement::parse("effects.sql", text, Syntax::MySql, &BINDS).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn groups_are_of_equal_bytes_where_a_database_can_say_so() {
+        let text = "select a from t where at >= :from_us -- rows";
+        let statement = Statement::parse("f.sql", text, Syntax::Numbered, &["from_us"]).unwrap();
+        let of = |flavour| statement.grouped(flavour, &["a", "b"], "at", "id");
+        let inner = "(\nselect a from t where at >= $1 -- rows\n)";
+        let sqlite = "q.a collate binary as a, q.b collate binary as b, max(q.at) as at, \
+                      count(*) - count(q.id) as without_id";
+        assert_eq!(
+            of(Flavour::Sqlite).unwrap(),
+            format!("select {sqlite} from {inner} q group by q.a collate binary, q.b collate binary")
+        );
+        assert!(of(Flavour::Postgres).unwrap().contains("cast(q.a as text) collate \"C\" as a"));
+        assert_eq!(of(Flavour::MySql), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Loads groups whole: everything of a payment on all sides and over all time, asking each side for
 //! the very ids before anybody is accused.
 
+use super::window_facts::WindowFacts;
 use super::{Inbox, LocalBooks, Moment, ProviderSide};
 use crate::findings::Group;
 use crate::provider::stripe::Reading;
@@ -18,6 +19,8 @@ pub struct Sides<'a> {
     pub local: Option<&'a LocalBooks>,
     /// The inbox.
     pub inbox: Option<&'a Inbox>,
+    /// Where the events of the window are looked for.
+    pub facts: &'a WindowFacts,
 }
 
 impl Sides<'_> {
@@ -29,6 +32,8 @@ impl Sides<'_> {
         let mut groups: BTreeMap<String, Group> =
             roots.iter().map(|root| (root.clone(), Group::default())).collect();
         let (facts, aliases) = self.provider.whole_objects(roots).await?;
+        let mut names: BTreeSet<String> = aliases.iter().map(|alias| alias.alias_id.clone()).collect();
+        names.extend(roots.iter().cloned());
         for alias in aliases {
             if let Some(group) = groups.get_mut(&alias.root_id).filter(|_| alias.is_part) {
                 group.parts.insert(alias.alias_id);
@@ -37,18 +42,26 @@ impl Sides<'_> {
         for fact in facts {
             put_provider_fact(&mut groups, fact);
         }
-        self.provider
-            .scan_events(&mut |fact| {
-                put_provider_fact(&mut groups, fact);
-                Ok(())
-            })
-            .await?;
+        self.add_events(&names, &mut groups).await?;
         let mut moment = Moment::begin(self.local, self.inbox).await?;
         self.add_local(&mut moment, roots, &mut groups).await?;
         self.add_foreign_events(&mut groups).await?;
         self.add_inbox(&mut moment, &mut groups).await?;
         moment.end().await?;
         Ok(groups)
+    }
+
+    /// The window's events whose record names one of these: the ids of the groups.
+    async fn add_events(&self, names: &BTreeSet<String>, groups: &mut BTreeMap<String, Group>) -> Result<()> {
+        let is_named = |root: &[u8]| std::str::from_utf8(root).is_ok_and(|root| names.contains(root));
+        for block in 0..self.facts.blocks() {
+            let mut facts = self.facts.read(block, |head| head.is_event && is_named(head.root_id))?;
+            self.provider.follow_roots(&mut facts).await?;
+            for fact in facts {
+                put_provider_fact(groups, fact);
+            }
+        }
+        Ok(())
     }
 
     /// Local rows of the groups' ids over all time, and rows elsewhere that name one of their events.

@@ -34,17 +34,17 @@ pub struct ById {
     /// `other_object`, `not_found` (of a list), `no_progress`, `changed_meanwhile` (others wrote it each time).
     /// Nothing may be concluded about these.
     pub unanswered: BTreeMap<String, &'static str>,
-    /// Of [`fetch_each_by_id`] and [`fetch_each_of`]: asked for in vain, with the failure.
+    /// Of [`Failing::Alone`]: asked for in vain, with the failure.
     pub failed: BTreeMap<String, FetchError>,
 }
 
 /// What a failure means for the other ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failing {
-    /// The first ends them all.
+pub enum Failing {
+    /// The first ends them all, as the error of the whole.
     Together,
-    /// It is one id's own, unless several in a row say that the provider is not to be had: then the rest is not
-    /// asked for (`not_asked`).
+    /// It is one id's own, kept in [`ById::failed`], unless several in a row say that the provider is not to be had:
+    /// then the rest is not asked for (`not_asked`).
     Alone,
 }
 
@@ -63,88 +63,52 @@ enum Answer {
     Unanswered(&'static str),
 }
 
-/// Fetches objects of a stream by id, under their own endpoint's limit (`<stream>_by_id`), into the store.
-///
-/// # Errors
-/// When the provider cannot be talked to at all, or the store cannot be written. What came before is kept.
-pub async fn fetch_by_id(
-    store: &Store,
-    client: &Client,
-    scope: &Scope,
-    stream: &Stream,
-    ids: &BTreeSet<String>,
-    cancel: &Cancel,
-) -> Result<ById> {
-    let asking = Asking { store, client, scope, stream, cancel };
-    ask_all(asking, ids, Question::Object, Failing::Together).await
-}
-
-/// As [`fetch_by_id`], but a failure is its own id's alone, kept in `failed`.
-///
-/// # Errors
-/// When the store cannot be written.
-pub async fn fetch_each_by_id(
-    store: &Store,
-    client: &Client,
-    scope: &Scope,
-    stream: &Stream,
-    ids: &BTreeSet<String>,
-    cancel: &Cancel,
-) -> Result<ById> {
-    let asking = Asking { store, client, scope, stream, cancel };
-    ask_all(asking, ids, Question::Object, Failing::Alone).await
-}
-
-/// Fetches a stream's objects that name one of `ids` in the field `filter`, whenever they were made, into the
-/// store. `found` has their ids, the rest those of `ids`.
-///
-/// Source: the parameters `charge` and `payment_intent` of <https://docs.stripe.com/api/refunds/list> and
-/// <https://docs.stripe.com/api/disputes/list>, `payment_intent` of <https://docs.stripe.com/api/charges/list>.
-///
-/// # Errors
-/// As [`fetch_by_id`].
-pub async fn fetch_of(
-    store: &Store,
-    client: &Client,
-    scope: &Scope,
-    stream: &Stream,
-    (filter, ids): (&'static str, &BTreeSet<String>),
-    cancel: &Cancel,
-) -> Result<ById> {
-    let asking = Asking { store, client, scope, stream, cancel };
-    ask_all(asking, ids, Question::Of(filter), Failing::Together).await
-}
-
-/// As [`fetch_of`], but a failure is its own id's alone, kept in `failed`.
-///
-/// # Errors
-/// When the store cannot be written.
-pub async fn fetch_each_of(
-    store: &Store,
-    client: &Client,
-    scope: &Scope,
-    stream: &Stream,
-    (filter, ids): (&'static str, &BTreeSet<String>),
-    cancel: &Cancel,
-) -> Result<ById> {
-    let asking = Asking { store, client, scope, stream, cancel };
-    ask_all(asking, ids, Question::Of(filter), Failing::Alone).await
-}
-
 /// Who is asked for a stream's objects, and where they are kept.
 #[derive(Clone, Copy)]
-struct Asking<'a> {
-    store: &'a Store,
-    client: &'a Client,
-    scope: &'a Scope,
-    stream: &'a Stream,
-    cancel: &'a Cancel,
+pub struct Lookup<'a> {
+    /// Holds what was answered.
+    pub store: &'a Store,
+    /// Who asks, under the objects' own endpoint's limit (`<stream>_by_id`).
+    pub client: &'a Client,
+    /// The account that is asked.
+    pub scope: &'a Scope,
+    /// The kind of object.
+    pub stream: &'a Stream,
+    /// Ends the asking. What has come is kept.
+    pub cancel: &'a Cancel,
+}
+
+impl Lookup<'_> {
+    /// Fetches objects by their ids.
+    ///
+    /// # Errors
+    /// When the store cannot be written, and as `failing` says. What came before is kept.
+    pub async fn by_id(self, ids: &BTreeSet<String>, failing: Failing) -> Result<ById> {
+        ask_all(self, ids, Question::Object, failing).await
+    }
+
+    /// Fetches the stream's objects that name one of `ids` in the field `filter`, whenever they were made. `found`
+    /// has their ids, the rest those of `ids`.
+    ///
+    /// Source: the parameters `charge` and `payment_intent` of <https://docs.stripe.com/api/refunds/list> and
+    /// <https://docs.stripe.com/api/disputes/list>, `payment_intent` of <https://docs.stripe.com/api/charges/list>.
+    ///
+    /// # Errors
+    /// As [`Lookup::by_id`].
+    pub async fn that_name(
+        self,
+        filter: &'static str,
+        ids: &BTreeSet<String>,
+        failing: Failing,
+    ) -> Result<ById> {
+        ask_all(self, ids, Question::Of(filter), failing).await
+    }
 }
 
 /// Asks for all of them. What others wrote while it was asked for is asked for again, and in the end is not answered
 /// for.
 async fn ask_all(
-    asking: Asking<'_>,
+    lookup: Lookup<'_>,
     ids: &BTreeSet<String>,
     question: Question,
     failing: Failing,
@@ -152,7 +116,7 @@ async fn ask_all(
     let mut result = ById::default();
     let mut moved = ids.clone();
     for _ in 0..ROUNDS_MAX {
-        let mut round = Round { asking, question, failing, result, moved: BTreeSet::new() };
+        let mut round = Round { lookup, question, failing, result, moved: BTreeSet::new() };
         round.ask_for(&moved).await?;
         (result, moved) = (round.result, round.moved);
         if moved.is_empty() {
@@ -165,7 +129,7 @@ async fn ask_all(
 
 /// One answer for each id.
 struct Round<'a> {
-    asking: Asking<'a>,
+    lookup: Lookup<'a>,
     question: Question,
     failing: Failing,
     result: ById,
@@ -175,7 +139,7 @@ struct Round<'a> {
 
 impl Round<'_> {
     async fn ask_for(&mut self, ids: &BTreeSet<String>) -> Result<()> {
-        let Asking { store, client, scope, stream, cancel } = self.asking;
+        let Lookup { store, client, scope, stream, cancel } = self.lookup;
         let mut records = Vec::new();
         let mut asked = JoinSet::new();
         let mut under_way: BTreeSet<String> = BTreeSet::new();
@@ -254,7 +218,7 @@ impl Round<'_> {
     }
 
     async fn write(&mut self, mut records: Vec<PageRecord>, marks: &BTreeMap<String, i64>) -> Result<()> {
-        let Asking { store, scope, stream, .. } = self.asking;
+        let Lookup { store, scope, stream, .. } = self.lookup;
         if records.is_empty() {
             return Ok(());
         }

@@ -12,6 +12,8 @@ use super::timing::Timing;
 use super::wait::{Backoff, wait_before_retry};
 use crate::clock::machine_now_us;
 use crate::config::{LimitSettings, ProviderSettings, Secret};
+use crate::record::Scope;
+use crate::store::Store;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -19,7 +21,7 @@ use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Longest pause that is believed by who does not wait for it.
@@ -62,6 +64,8 @@ struct Inner {
     clock_ahead_us: AtomicI64,
     is_trouble_told: AtomicBool,
     random: RandomState,
+    /// Where the limits are shared with other processes, and the provider's name and mode there.
+    shared: OnceLock<(Store, Scope)>,
 }
 
 impl fmt::Debug for Inner {
@@ -108,8 +112,17 @@ impl Client {
             clock_ahead_us: AtomicI64::new(i64::MIN),
             is_trouble_told: AtomicBool::new(false),
             random: RandomState::new(),
+            shared: OnceLock::new(),
         };
         Ok(Self { inner: Arc::new(inner), answer_timeout: REQUEST_TIMEOUT, patience: None })
+    }
+
+    /// The same client, whose limits are those of all processes of `store` together. To be said before the first
+    /// request.
+    #[must_use]
+    pub fn sharing(self, store: &Store, provider: &ProviderSettings) -> Self {
+        self.inner.shared.get_or_init(|| (store.clone(), provider.scope("")));
+        self
     }
 
     /// The same client, that waits no longer than this for one answer, nor for the end of a pause that the provider
@@ -286,11 +299,16 @@ impl Client {
             return Arc::clone(limiter);
         }
         let inner = &self.inner;
-        let limiter = Arc::new(Limiter::new(
+        let mut limiter = Limiter::new(
             inner.requests_per_second,
             inner.account_requests_per_second,
             inner.timing.clone(),
-        ));
+        );
+        if let Some((store, platform)) = inner.shared.get() {
+            let scope = Scope::new(&platform.provider, account, &platform.mode);
+            limiter = limiter.shared(store.clone(), scope);
+        }
+        let limiter = Arc::new(limiter);
         limiters.insert(account.to_owned(), Arc::clone(&limiter));
         limiter
     }

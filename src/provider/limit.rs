@@ -5,7 +5,10 @@
 //! queue in order, so no wake-up is wasted on a race. The one thing to get right: a refusal (429) that
 //! answers a request sent before the last slow-down says nothing new and must not slow down again.
 
+use super::share::Share;
 use super::timing::Timing;
+use crate::record::Scope;
+use crate::store::{LimitKey, Store};
 use governor::clock::{Clock, Reference};
 use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
@@ -52,6 +55,8 @@ pub struct Limiter {
     endpoints: Mutex<BTreeMap<String, Arc<Gate>>>,
     endpoint_rate: u32,
     timing: Timing,
+    /// Where other processes take their part of the same limits.
+    shared: Option<(Store, Scope)>,
 }
 
 impl Limiter {
@@ -59,8 +64,16 @@ impl Limiter {
     /// counts as one.
     #[must_use]
     pub fn new(endpoint_rate: u32, account_rate: u32, timing: Timing) -> Self {
-        let account = Gate::new(account_rate, &timing);
-        Self { account, endpoints: Mutex::default(), endpoint_rate, timing }
+        let account = Gate::new(account_rate, &timing, None);
+        Self { account, endpoints: Mutex::default(), endpoint_rate, timing, shared: None }
+    }
+
+    /// The same limiter, of limits that every process of `store` takes its part of.
+    #[must_use]
+    pub fn shared(self, store: Store, scope: Scope) -> Self {
+        let share = Share::new(store.clone(), LimitKey { scope: scope.clone(), endpoint: String::new() });
+        let account = Gate { share: Some(share), ..self.account };
+        Self { account, shared: Some((store, scope)), ..self }
     }
 
     /// Waits until a request to `endpoint` may be sent.
@@ -109,7 +122,9 @@ impl Limiter {
         if let Some(gate) = endpoints.get(name) {
             return Arc::clone(gate);
         }
-        let gate = Arc::new(Gate::new(self.endpoint_rate, &self.timing));
+        let key = |scope: &Scope| LimitKey { scope: scope.clone(), endpoint: name.to_owned() };
+        let share = self.shared.as_ref().map(|(store, scope)| Share::new(store.clone(), key(scope)));
+        let gate = Arc::new(Gate::new(self.endpoint_rate, &self.timing, share));
         endpoints.insert(name.to_owned(), Arc::clone(&gate));
         gate
     }
@@ -120,6 +135,7 @@ impl Limiter {
 struct Gate {
     queue: tokio::sync::Mutex<()>,
     pace: Mutex<Pace>,
+    share: Option<Share>,
 }
 
 #[derive(Debug)]
@@ -134,7 +150,7 @@ struct Pace {
 }
 
 impl Gate {
-    fn new(rate: u32, timing: &Timing) -> Self {
+    fn new(rate: u32, timing: &Timing, share: Option<Share>) -> Self {
         let millirate = u64::from(rate.max(1)) * MILLI;
         let pace = Pace {
             bucket: Arc::new(bucket(millirate, timing)),
@@ -144,7 +160,7 @@ impl Gate {
             paused_until: Duration::ZERO,
             changed_at: Duration::ZERO,
         };
-        Self { queue: tokio::sync::Mutex::default(), pace: Mutex::new(pace) }
+        Self { queue: tokio::sync::Mutex::default(), pace: Mutex::new(pace), share }
     }
 
     fn pace(&self) -> MutexGuard<'_, Pace> {
@@ -167,6 +183,14 @@ impl Gate {
         loop {
             self.unpaused(timing).await;
             self.recover(timing);
+            if let Some(share) = &self.share {
+                let millirate = self.pace().millirate;
+                share.slot(step(millirate), timing).await;
+                if self.pace().paused_until > timing.elapsed() {
+                    continue;
+                }
+                return;
+            }
             let bucket = Arc::clone(&self.pace().bucket);
             let wait = match bucket.check_n(CELLS) {
                 Ok(Ok(())) => return,
@@ -188,6 +212,9 @@ impl Gate {
     }
 
     fn slow(&self, epoch_sent: u64, paused_until: Duration, timing: &Timing) {
+        if let Some(share) = &self.share {
+            share.delay(paused_until.saturating_sub(timing.elapsed()));
+        }
         let mut pace = self.pace();
         pace.paused_until = pace.paused_until.max(paused_until);
         if epoch_sent == pace.epoch {
@@ -211,6 +238,11 @@ impl Pace {
 }
 
 type Bucket = RateLimiter<NotKeyed, InMemoryState, TimingClock, NoOpMiddleware<Nanos>>;
+
+/// The time from one request to the next.
+fn step(millirate: u64) -> Duration {
+    Duration::from_nanos(1_000_000_000 * MILLI / millirate.max(1))
+}
 
 fn bucket(millirate: u64, timing: &Timing) -> Bucket {
     let per_cell = Duration::from_nanos(1_000_000_000 * MILLI / (millirate * u64::from(CELLS.get())).max(1));

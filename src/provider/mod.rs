@@ -19,6 +19,7 @@ mod limit;
 mod list_page;
 mod pager;
 mod progress;
+mod share;
 mod sightings;
 mod skew;
 mod stream_pager;
@@ -26,7 +27,7 @@ mod timing;
 mod wait;
 pub mod stripe;
 
-pub use by_id::{ById, fetch_by_id, fetch_each_by_id, fetch_each_of, fetch_of};
+pub use by_id::{ById, Failing, Lookup};
 pub use cancel::{Cancel, CancelHandle};
 pub use client::Client;
 pub(crate) use client::http;

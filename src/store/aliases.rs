@@ -1,10 +1,10 @@
 //! Which ids name the same payment.
 
-use super::batch::{CHUNK_ROWS, chunks, is_storable, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use super::{Database, LOCK_ATTEMPTS, Store, is_busy};
 use crate::record::{Alias, Scope};
 use anyhow::{Context, Result};
-use sqlx::Row;
+use sqlx::{AnyConnection, Row};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Links that are followed from one id: session → invoice → payment intent, and one to spare.
@@ -19,7 +19,8 @@ pub struct AliasTarget {
     pub is_part: bool,
 }
 
-/// Keeps aliases; the newest word wins.
+/// Keeps aliases; the newest word wins. What is kept already is not written again: most of what a record says was said
+/// before, and a row that is written anew costs many times a look at it.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -39,8 +40,12 @@ pub async fn save_aliases(store: &Store, aliases: &[Alias]) -> Result<()> {
 
 /// Aliases with distinct keys, in key order. The keys alone decide, so no other writer is waited for.
 async fn try_save_aliases(store: &Store, rows: &[&Alias]) -> Result<()> {
+    let news = news(store, rows).await?;
+    if news.is_empty() {
+        return Ok(());
+    }
     let mut tx = store.begin().await?;
-    for chunk in chunks(rows) {
+    for chunk in chunks(&news) {
         let sql = repeat_values(
             Database::of(&tx),
             include_str!("../../queries/store/alias_upsert.sql"),
@@ -61,7 +66,33 @@ async fn try_save_aliases(store: &Store, rows: &[&Alias]) -> Result<()> {
     tx.commit().await.context("keep aliases")
 }
 
-/// Where ids lead, chains followed to their end. Ids that lead nowhere are absent.
+/// Those that are not kept with the same words.
+async fn news<'a>(store: &Store, rows: &[&'a Alias]) -> Result<Vec<&'a Alias>> {
+    const KEPT: &str = include_str!("../../queries/store/alias_kept.sql");
+    let mut news = Vec::new();
+    if rows.is_empty() {
+        return Ok(news);
+    }
+    let mut tx = store.begin_read().await?;
+    for same in rows.chunk_by(|one, other| one.scope == other.scope) {
+        for chunk in chunks(same) {
+            let ids: Vec<&String> = chunk.iter().map(|alias| &alias.alias_id).collect();
+            let kept = select(&mut tx, &chunk[0].scope, KEPT, &ids).await?;
+            let kept: BTreeMap<&str, &Link> =
+                kept.iter().map(|link| (link.alias_id.as_str(), link)).collect();
+            let is_kept = |alias: &Alias| {
+                let link = kept.get(alias.alias_id.as_str());
+                link.is_some_and(|link| link.root_id == alias.root_id && link.is_part == alias.is_part)
+            };
+            news.extend(chunk.iter().copied().filter(|alias| !is_kept(alias)));
+        }
+    }
+    tx.commit().await.context("look for aliases")?;
+    Ok(news)
+}
+
+/// Where ids lead, chains followed to their end. Ids that lead nowhere are absent. Nothing leads on from an id that
+/// `is_final`, so it is not asked for.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -69,11 +100,17 @@ pub async fn resolve(
     store: &Store,
     scope: &Scope,
     ids: &BTreeSet<String>,
+    is_final: fn(&str) -> bool,
 ) -> Result<BTreeMap<String, AliasTarget>> {
-    let mut found: BTreeMap<String, AliasTarget> = links(store, scope, ids).await?;
+    let mut found = BTreeMap::new();
+    if ids.iter().all(|id| is_final(id)) {
+        return Ok(found);
+    }
+    let mut tx = store.begin_read().await?;
+    found = links(&mut tx, scope, ids, is_final).await?;
     for _ in 1..CHAIN_MAX {
         let open: BTreeSet<String> = found.values().map(|target| target.root_id.clone()).collect();
-        let further = links(store, scope, &open).await?;
+        let further = links(&mut tx, scope, &open, is_final).await?;
         if further.is_empty() {
             break;
         }
@@ -83,18 +120,21 @@ pub async fn resolve(
             }
         }
     }
+    tx.commit().await.context("read aliases")?;
     Ok(found)
 }
 
 async fn links(
-    store: &Store,
+    connection: &mut AnyConnection,
     scope: &Scope,
     ids: &BTreeSet<String>,
+    is_final: fn(&str) -> bool,
 ) -> Result<BTreeMap<String, AliasTarget>> {
+    const OF_IDS: &str = include_str!("../../queries/store/alias_of_ids.sql");
     let mut found = BTreeMap::new();
-    let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
-    for chunk in ids.chunks(CHUNK_ROWS) {
-        for row in select(store, scope, include_str!("../../queries/store/alias_of_ids.sql"), chunk).await? {
+    let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id) && !is_final(id)).collect();
+    for chunk in chunks(&ids) {
+        for row in select(&mut *connection, scope, OF_IDS, chunk).await? {
             found.insert(row.alias_id, AliasTarget { root_id: row.root_id, is_part: row.is_part });
         }
     }
@@ -107,16 +147,19 @@ async fn links(
 /// # Errors
 /// When the store cannot be read.
 pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<String>) -> Result<Vec<Alias>> {
+    const OF_ROOTS: &str = include_str!("../../queries/store/alias_of_roots.sql");
+    if roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tx = store.begin_read().await?;
     let mut found: BTreeMap<String, Alias> = BTreeMap::new();
     let mut root_of: BTreeMap<String, String> =
         roots.iter().map(|root| (root.clone(), root.clone())).collect();
     for _ in 0..CHAIN_MAX {
         let asked: Vec<&String> = root_of.keys().filter(|root| is_storable(root)).collect();
         let mut next = BTreeMap::new();
-        for chunk in asked.chunks(CHUNK_ROWS) {
-            for row in
-                select(store, scope, include_str!("../../queries/store/alias_of_roots.sql"), chunk).await?
-            {
+        for chunk in chunks(&asked) {
+            for row in select(&mut tx, scope, OF_ROOTS, chunk).await? {
                 let Some(root_id) = root_of.get(&row.root_id) else { continue };
                 if row.alias_id == row.root_id || found.contains_key(&row.alias_id) {
                     continue;
@@ -136,6 +179,7 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
         }
         root_of = next;
     }
+    tx.commit().await.context("read aliases")?;
     Ok(found.into_values().collect())
 }
 
@@ -146,7 +190,7 @@ pub async fn aliases_of_roots(store: &Store, scope: &Scope, roots: &BTreeSet<Str
 /// When the store cannot be read.
 pub async fn known_as(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<BTreeSet<String>> {
     let mut all = ids.clone();
-    all.extend(resolve(store, scope, ids).await?.into_values().map(|target| target.root_id));
+    all.extend(resolve(store, scope, ids, |_| false).await?.into_values().map(|target| target.root_id));
     let others = aliases_of_roots(store, scope, &all).await?;
     all.extend(others.into_iter().map(|alias| alias.alias_id));
     Ok(all)
@@ -158,15 +202,20 @@ struct Link {
     is_part: bool,
 }
 
-async fn select(store: &Store, scope: &Scope, statement: &'static str, ids: &[&String]) -> Result<Vec<Link>> {
-    let mut query = sqlx::query(repeat_values(store.database(), statement, ids.len()))
+async fn select(
+    connection: &mut AnyConnection,
+    scope: &Scope,
+    statement: &'static str,
+    ids: &[&String],
+) -> Result<Vec<Link>> {
+    let mut query = sqlx::query(repeat_values(Database::of(connection), statement, ids.len()))
         .bind(scope.provider.to_string())
         .bind(scope.account.to_string())
         .bind(scope.mode.to_string());
     for id in ids {
-        query = query.bind((*id).clone());
+        query = query.bind(id.as_str());
     }
-    let rows = query.fetch_all(store.pool()).await.context("read aliases")?;
+    let rows = query.fetch_all(connection).await.context("read aliases")?;
     let mut links = Vec::with_capacity(rows.len());
     for row in rows {
         links.push(Link {

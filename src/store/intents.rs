@@ -4,7 +4,7 @@
 //! to pay is read again from its record before anything is said of it.
 
 use super::Store;
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use crate::record::Scope;
 use anyhow::{Context, Result};
 use sqlx::Row;
@@ -20,7 +20,7 @@ pub async fn save_intents(store: &Store, scope: &Scope, intents: &BTreeMap<Strin
     }
     let rows: Vec<(&String, &String)> = intents.iter().collect();
     let mut tx = store.begin_write().await?;
-    for chunk in rows.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&rows) {
         let sql = repeat_values(
             store.database(),
             include_str!("../../queries/store/intent_charge_upsert.sql"),
@@ -32,15 +32,15 @@ pub async fn save_intents(store: &Store, scope: &Scope, intents: &BTreeMap<Strin
                 .bind(scope.provider.to_string())
                 .bind(scope.account.to_string())
                 .bind(scope.mode.to_string())
-                .bind((*charge_id).clone())
-                .bind((*intent).clone());
+                .bind(charge_id.as_str())
+                .bind(intent.as_str());
         }
         query.fetch_all(&mut *tx).await.context("keep the intents of charges")?;
     }
     tx.commit().await.context("keep the intents of charges")
 }
 
-/// Ids of every charge that was ever read and was made for one of these intents.
+/// Every charge that was ever read and was made for one of these intents, with that intent.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -48,10 +48,14 @@ pub async fn charges_of_intents(
     store: &Store,
     scope: &Scope,
     intents: &BTreeSet<String>,
-) -> Result<BTreeSet<String>> {
-    let mut found = BTreeSet::new();
-    let intents: Vec<&String> = intents.iter().collect();
-    for chunk in intents.chunks(CHUNK_ROWS) {
+) -> Result<BTreeMap<String, String>> {
+    let mut found = BTreeMap::new();
+    let intents: Vec<&String> = intents.iter().filter(|intent| is_storable(intent)).collect();
+    if intents.is_empty() {
+        return Ok(found);
+    }
+    let mut tx = store.begin_read().await?;
+    for chunk in chunks(&intents) {
         let sql = repeat_values(
             store.database(),
             include_str!("../../queries/store/intent_charge_of_intents.sql"),
@@ -62,12 +66,13 @@ pub async fn charges_of_intents(
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
         for intent in chunk {
-            query = query.bind((*intent).clone());
+            query = query.bind(intent.as_str());
         }
-        for row in query.fetch_all(store.pool()).await.context("read the charges of intents")? {
-            found.insert(row.try_get("charge_id")?);
+        for row in query.fetch_all(&mut *tx).await.context("read the charges of intents")? {
+            found.insert(row.try_get("charge_id")?, row.try_get("intent")?);
         }
     }
+    tx.commit().await.context("read the charges of intents")?;
     Ok(found)
 }
 

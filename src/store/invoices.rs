@@ -1,7 +1,7 @@
 //! Invoices that several payments paid.
 
 use super::Store;
-use super::batch::{CHUNK_ROWS, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use crate::record::{InvoiceParts, Scope};
 use anyhow::{Context, Result};
 use sqlx::Row;
@@ -28,7 +28,7 @@ pub async fn save_invoices(store: &Store, invoices: &[InvoiceParts]) -> Result<(
     }
     let rows: Vec<_> = rows.into_iter().collect();
     let mut tx = store.begin_write().await?;
-    for chunk in rows.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&rows) {
         let sql = repeat_values(
             store.database(),
             include_str!("../../queries/store/invoice_part_upsert.sql"),
@@ -82,17 +82,22 @@ async fn select(
     statement: &'static str,
     ids: &BTreeSet<String>,
 ) -> Result<Vec<AnyRow>> {
-    let ids: Vec<&String> = ids.iter().collect();
+    let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
     let mut rows = Vec::new();
-    for chunk in ids.chunks(CHUNK_ROWS) {
+    if ids.is_empty() {
+        return Ok(rows);
+    }
+    let mut tx = store.begin_read().await?;
+    for chunk in chunks(&ids) {
         let mut query = sqlx::query(repeat_values(store.database(), statement, chunk.len()))
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
             .bind(scope.mode.to_string());
         for id in chunk {
-            query = query.bind((*id).clone());
+            query = query.bind(id.as_str());
         }
-        rows.extend(query.fetch_all(store.pool()).await.context("read the payments of invoices")?);
+        rows.extend(query.fetch_all(&mut *tx).await.context("read the payments of invoices")?);
     }
+    tx.commit().await.context("read the payments of invoices")?;
     Ok(rows)
 }

@@ -10,7 +10,7 @@ use sqlx::{AnyConnection, AnyPool, Connection, Row, SqlSafeStr};
 
 /// The migrations, forward only; a file is never edited after it has landed.
 fn all(database: Database) -> Vec<Migration> {
-    const FILES: [(i64, &str, &str); 9] = [
+    const FILES: [(i64, &str, &str); 10] = [
         (1, "store", include_str!("../../migrations/0001_store.sql")),
         (2, "run error", include_str!("../../migrations/0002_run_error.sql")),
         (3, "intent charge", include_str!("../../migrations/0003_intent_charge.sql")),
@@ -20,6 +20,7 @@ fn all(database: Database) -> Vec<Migration> {
         (7, "operating", include_str!("../../migrations/0007_operating.sql")),
         (8, "finding life", include_str!("../../migrations/0008_finding_life.sql")),
         (9, "dead letter told", include_str!("../../migrations/0009_dead_letter_told.sql")),
+        (10, "request slot", include_str!("../../migrations/0010_request_slot.sql")),
     ];
     let migration = |(version, name, sql): (i64, &'static str, &'static str)| {
         let migration =

@@ -33,6 +33,7 @@ mod migrations;
 mod pages;
 mod postgres;
 mod records;
+mod slots;
 
 pub use aliases::{AliasTarget, aliases_of_roots, known_as, resolve, save_aliases};
 pub use asked::{asked_whole, save_asked};
@@ -44,6 +45,7 @@ pub use inbox_report::{Completion, ScopeHealth, inbox_health, refused};
 pub use intents::{charges_of_intents, intents_kept_under, save_intents, set_intents_kept_under};
 pub use invoices::{invoices_of, save_invoices};
 pub use pages::{PageRecord, Slice, SliceStatus, StreamKey};
+pub use slots::{LimitKey, Reserved};
 pub use records::{
     StoredRecord, events_by_id, record_ages, record_ages_in, records_by_id, records_by_id_in, records_page,
 };
@@ -201,6 +203,30 @@ impl Store {
         match self.database {
             Database::Sqlite => self.begin_write().await,
             Database::Postgres => postgres::begin(&self.pool).await.context("begin to write"),
+        }
+    }
+
+    /// Starts a transaction for statements that find rows by many keys at once. It sees what is committed, anew for each
+    /// statement; outside of it PostgreSQL may take a plan that reads whole tables.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub async fn begin_read(&self) -> Result<Transaction<'static, Any>> {
+        match self.database {
+            Database::Sqlite => self.pool.begin().await,
+            Database::Postgres => postgres::begin_read(&self.pool).await,
+        }
+        .context("begin to read")
+    }
+
+    /// Lets PostgreSQL look at tables that it knows nothing of, or that have grown much since: it would take any part of a
+    /// new table for a single row, and read all of it for each key. Does nothing on SQLite, nor where the user owns no
+    /// tables; what goes wrong costs time only, so it is logged.
+    pub async fn know_sizes(&self) {
+        if self.database == Database::Postgres
+            && let Err(error) = postgres::analyze_grown(&self.pool).await
+        {
+            tracing::warn!("PostgreSQL was not told of what its tables hold now: {error}");
         }
     }
 

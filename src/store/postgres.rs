@@ -17,9 +17,50 @@ use sqlx::{Any, AnyConnection, AnyPool, Connection, Row, SqlSafeStr, Transaction
 const BEGIN: &str = "begin isolation level read committed; \
      select set_config('lock_timeout', '10s', true), set_config('plan_cache_mode', 'force_generic_plan', true), \
          set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true), \
-         set_config('enable_mergejoin', 'off', true); \
+         set_config('enable_mergejoin', 'off', true), set_config('enable_material', 'off', true); \
      select set_config('synchronous_commit', 'on', true) where current_setting('synchronous_commit') = 'off'";
 const _: () = assert!(LOCK_WAIT_MS == 10_000, "the lock timeout in BEGIN");
+
+/// The same plans for what only reads.
+const BEGIN_READ: &str = "begin isolation level read committed read only; \
+     select set_config('plan_cache_mode', 'force_generic_plan', true), set_config('enable_seqscan', 'off', true), \
+         set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), \
+         set_config('enable_material', 'off', true)";
+
+/// What is done about each table that `grown_tables.sql` names. Columns of bodies are left out: they are never looked
+/// for. Whoever else is at it does as well.
+const ANALYZE: [(&str, &str); 7] = [
+    (
+        "provider_record",
+        "analyze (skip_locked) provider_record (provider, account, mode, stream, record_id, created_us)",
+    ),
+    ("alias", "analyze (skip_locked) alias"),
+    ("intent_charge", "analyze (skip_locked) intent_charge"),
+    ("invoice_part", "analyze (skip_locked) invoice_part"),
+    (
+        "inbox_event",
+        "analyze (skip_locked) inbox_event (provider, account, mode, event_id, event_type, received_at_us, status)",
+    ),
+    ("ledger_entry", "analyze (skip_locked) ledger_entry"),
+    ("object_state", "analyze (skip_locked) object_state"),
+];
+
+/// Starts a transaction that finds rows by key and writes none.
+pub(super) async fn begin_read(pool: &AnyPool) -> sqlx::Result<Transaction<'static, Any>> {
+    pool.begin_with(BEGIN_READ).await
+}
+
+/// Has the tables analysed that are new, or have grown much since that was done last.
+pub(super) async fn analyze_grown(pool: &AnyPool) -> sqlx::Result<()> {
+    const GROWN: &str = include_str!("../../queries/postgres/grown_tables.sql");
+    for row in sqlx::query(GROWN).persistent(false).fetch_all(pool).await? {
+        let table: String = row.try_get("table_name")?;
+        for (_, statement) in ANALYZE.iter().filter(|(name, _)| *name == table) {
+            sqlx::query(*statement).persistent(false).execute(pool).await?;
+        }
+    }
+    Ok(())
+}
 
 /// Starts a write transaction that waits for rows only.
 pub(super) async fn begin(pool: &AnyPool) -> sqlx::Result<Transaction<'static, Any>> {

@@ -1,12 +1,11 @@
 //! What the provider's lists returned, read back: bytes as received.
 
-use super::batch::{CHUNK_ROWS, is_storable, repeat_values};
+use super::batch::{chunks, is_storable, repeat_values};
 use super::{Database, Store};
 use crate::record::{Scope, Window};
 use anyhow::{Context, Result};
 use sqlx::any::AnyRow;
-use sqlx::pool::PoolConnection;
-use sqlx::{Any, AnyConnection, Row};
+use sqlx::{AnyConnection, Row};
 use std::collections::BTreeSet;
 
 /// One record of one stream.
@@ -24,8 +23,17 @@ pub struct StoredRecord {
     pub body: Vec<u8>,
 }
 
+impl StoredRecord {
+    /// The record as a place in its list.
+    #[must_use]
+    pub fn without_body(&self) -> Self {
+        let (stream, record_id) = (self.stream.clone(), self.record_id.clone());
+        Self { stream, record_id, body: Vec::new(), ..*self }
+    }
+}
+
 /// Rows of one page of [`records_page`].
-const PAGE_ROWS: i64 = 2_000;
+const PAGE_ROWS: i64 = 1_000;
 
 /// The next page of a stream's records that were created inside the window, in (creation, id) order.
 /// `after` is the last record of the page before; an empty page ends the list.
@@ -80,7 +88,13 @@ pub async fn records_by_id(
     ids: &BTreeSet<String>,
     outside: Option<Window>,
 ) -> Result<Vec<StoredRecord>> {
-    records_by_id_in(&mut *connection(store).await?, scope, ids, outside).await
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tx = store.begin_read().await?;
+    let found = records_by_id_in(&mut tx, scope, ids, outside).await?;
+    tx.commit().await.context("read stored records by id")?;
+    Ok(found)
 }
 
 /// As [`records_by_id`], within a transaction.
@@ -117,7 +131,13 @@ pub async fn record_ages(
     scope: &Scope,
     ids: &BTreeSet<String>,
 ) -> Result<Vec<(String, i64, i64)>> {
-    record_ages_in(&mut *connection(store).await?, scope, ids).await
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut tx = store.begin_read().await?;
+    let found = record_ages_in(&mut tx, scope, ids).await?;
+    tx.commit().await.context("read the ages of records")?;
+    Ok(found)
 }
 
 /// As [`record_ages`], within a transaction.
@@ -143,8 +163,14 @@ pub async fn record_ages_in(
 /// When the store cannot be read.
 pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) -> Result<Vec<StoredRecord>> {
     let mut found = Vec::new();
+    if ids.is_empty() {
+        return Ok(found);
+    }
     let statement = include_str!("../../queries/store/events_by_id.sql");
-    for row in rows_by_id(&mut *connection(store).await?, scope, statement, None, ids).await? {
+    let mut tx = store.begin_read().await?;
+    let rows = rows_by_id(&mut tx, scope, statement, None, ids).await?;
+    tx.commit().await.context("read stored events by id")?;
+    for row in rows {
         found.push(StoredRecord {
             stream: "events".to_owned(),
             record_id: row.try_get("record_id")?,
@@ -154,10 +180,6 @@ pub async fn events_by_id(store: &Store, scope: &Scope, ids: &BTreeSet<String>) 
         });
     }
     Ok(found)
-}
-
-async fn connection(store: &Store) -> Result<PoolConnection<Any>> {
-    store.pool().acquire().await.context("connect to the store")
 }
 
 /// Rows of a statement that binds a scope, the bounds of `outside` where it has them, and ids.
@@ -170,7 +192,7 @@ async fn rows_by_id(
 ) -> Result<Vec<AnyRow>> {
     let mut found = Vec::new();
     let ids: Vec<&String> = ids.iter().filter(|id| is_storable(id)).collect();
-    for chunk in ids.chunks(CHUNK_ROWS) {
+    for chunk in chunks(&ids) {
         let mut query = sqlx::query(repeat_values(Database::of(connection), statement, chunk.len()))
             .bind(scope.provider.to_string())
             .bind(scope.account.to_string())
@@ -179,7 +201,7 @@ async fn rows_by_id(
             query = query.bind(outside.from_us).bind(outside.until_us);
         }
         for id in chunk {
-            query = query.bind((*id).clone());
+            query = query.bind(id.as_str());
         }
         found.extend(query.fetch_all(&mut *connection).await.context("read stored records by id")?);
     }

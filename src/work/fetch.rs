@@ -7,7 +7,7 @@ use super::grounds::{Grounds, fingerprint};
 use super::read::Subject;
 use crate::gather::ProviderSide;
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, FetchError, fetch_each_by_id, fetch_each_of};
+use crate::provider::{Cancel, Client, Failing, FetchError, Lookup, Stream};
 use crate::record::{EffectKind, Fact, Note, NoteKind, ProviderEffect, Scope, Status};
 use crate::store::{self, Store};
 use anyhow::Result;
@@ -97,6 +97,13 @@ pub struct Asking<'a> {
     pub cancel: &'a Cancel,
 }
 
+impl<'a> Asking<'a> {
+    fn lookup(self, stream: &'a Stream) -> Lookup<'a> {
+        let Self { store, client, reading, cancel } = self;
+        Lookup { store, client, scope: &reading.scope, stream, cancel }
+    }
+}
+
 /// Asks for what these events of one scope are about.
 ///
 /// # Errors
@@ -125,8 +132,8 @@ pub async fn fetch(asking: Asking<'_>, subjects: &[&Subject]) -> Result<Fetched>
     }
     let charges = charges_of_refunds(subjects, &seen, &fetched);
     if let Some(stream) = stripe::stream_named("refunds").filter(|_| !charges.is_empty()) {
-        let of = ("charge", &charges);
-        let listed = fetch_each_of(asking.store, asking.client, scope, stream, of, asking.cancel).await?;
+        let lookup = asking.lookup(stream);
+        let listed = lookup.that_name("charge", &charges, Failing::Alone).await?;
         fetched.unanswered.extend(listed.unanswered);
         fetched.failed.extend(listed.failed);
         // A list is what somebody else may have overtaken. What it names is asked for by id.
@@ -187,8 +194,7 @@ async fn ask(
     fetched: &mut Fetched,
 ) -> Result<BTreeSet<String>> {
     let Some(stream) = stripe::stream_named(name) else { return Ok(BTreeSet::new()) };
-    let Asking { store, client, reading, cancel } = asking;
-    let answer = fetch_each_by_id(store, client, &reading.scope, stream, ids, cancel).await?;
+    let answer = asking.lookup(stream).by_id(ids, Failing::Alone).await?;
     fetched.unknown.extend(answer.unknown);
     fetched.answers.extend(answer.prints);
     fetched.unanswered.extend(answer.unanswered);
@@ -252,7 +258,9 @@ async fn conclude(
         .flat_map(|subject| [subject.root_id.clone(), subject.object_id.clone()])
         .chain(seen.iter().cloned())
         .collect();
-    for (id, target) in store::resolve(asking.store, &asking.reading.scope, &named).await? {
+    for (id, target) in
+        store::resolve(asking.store, &asking.reading.scope, &named, stripe::is_final_root).await?
+    {
         fetched.roots.insert(id, target.root_id);
     }
     let roots: BTreeSet<String> = named.iter().map(|id| fetched.root_of(id).to_owned()).collect();

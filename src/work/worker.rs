@@ -73,6 +73,7 @@ impl<'a> Worker<'a> {
         let mut clients = BTreeMap::new();
         for provider in &settings.providers {
             let client = Client::with_timing(provider, &limits, timing.clone(), Backoff::DEFAULT)?
+                .sharing(&store, provider)
                 .answered_within(ANSWER_TIMEOUT);
             clients.insert(provider.name.clone(), (provider, client));
         }
@@ -292,7 +293,7 @@ impl<'a> Worker<'a> {
             .filter(|subject| !subject.is_fetched && !stripe::is_final_root(&subject.root_id))
             .map(|subject| subject.root_id.clone())
             .collect();
-        let roots = resolve(&self.store, &reading.scope, &own_roots).await?;
+        let roots = resolve(&self.store, &reading.scope, &own_roots, stripe::is_final_root).await?;
         let common = Common { reading, now_us };
         let mut items = Vec::with_capacity(claimed.len());
         for (claimed, meaning) in claimed.into_iter().zip(meanings) {

@@ -1,14 +1,14 @@
 //! Local books and inbox, read through statements that a team wrote.
 
 use crate::books::{
-    AT_US, EFFECTS, Kind, Team, WINDOW, at_once, keep_effect, keep_event, on_each, scope, unusable,
+    AT_US, EFFECTS, INBOX, Kind, Team, WINDOW, at_once, keep_effect, keep_event, on_each, scope, unusable,
 };
 use recon::config::parse;
 use recon::gather::{Dialect, Inbox, LocalBooks, Moment};
 use recon::record::{Fact, InboxStatus, Scope, Status, Window};
 use recon::store::known_as;
 use recon::store::{Access, Store};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 on_each!(
@@ -21,6 +21,7 @@ on_each!(
     a_statement_that_breaks_the_contract_is_named_before_anything_is_read,
     statuses_are_mapped_and_all_unknown_words_are_listed,
     the_inbox_is_read_and_one_body_on_demand,
+    the_inbox_tells_types_apart_byte_for_byte_and_names_a_row_that_is_wrong,
 );
 
 fn credit(id: i64, object: &str, amount: &str) -> String {
@@ -254,6 +255,42 @@ async fn the_inbox_is_read_and_one_body_on_demand(kind: Kind) {
     team.run_sql("update deliveries set state = 'odd'").await;
     let error = unusable(team.inbox().await);
     assert!(error.message.contains("no processing status is known for `odd`"), "{error}");
+}
+
+async fn the_inbox_tells_types_apart_byte_for_byte_and_names_a_row_that_is_wrong(kind: Kind) {
+    let rows = format!(
+        "insert into deliveries values ('evt_1', 'charge.succeeded', {AT_US}, 'processed', null),
+         ('evt_2', 'charge.succeeded', {}, 'new', null), ('evt_3', 'Charge.Succeeded', {AT_US}, 'FAILED', null),
+         ('evt_4', null, {AT_US}, 'new', null), ('evt_5', 'late', {}, 'new', null);",
+        AT_US + 1,
+        AT_US + 1_000
+    );
+    let team = Team::new(kind, &rows).await;
+    if matches!(kind, Kind::Sqlite) {
+        team.write_query("inbox.sql", &INBOX.replace("type as", "type collate nocase as"));
+    }
+    let received = async || {
+        let inbox = Inbox::open(&team.settings).await?;
+        let mut found: BTreeMap<String, i64> = BTreeMap::new();
+        let mut note = |of: Scope, kind: &str, at_us: i64| {
+            assert_eq!(of, scope());
+            let last_us = found.entry(kind.to_owned()).or_insert(at_us);
+            *last_us = at_us.max(*last_us);
+        };
+        let mut moment = Moment::begin(None, inbox.as_ref()).await?;
+        moment.received(WINDOW, &mut note).await?;
+        moment.end().await?;
+        anyhow::Ok(found)
+    };
+    let expected = [("", AT_US), ("Charge.Succeeded", AT_US), ("charge.succeeded", AT_US + 1)];
+    let expected: BTreeMap<String, i64> = expected.map(|(kind, at_us)| (kind.to_owned(), at_us)).into();
+    assert_eq!(received().await.unwrap(), expected);
+    team.run_sql("update deliveries set state = 'odd' where event_id = 'evt_3'").await;
+    let error = unusable(received().await);
+    assert!(error.message.contains("no processing status is known for `odd`"), "{error}");
+    team.run_sql("update deliveries set state = 'new', event_id = null where event_id = 'evt_3'").await;
+    let error = unusable(received().await);
+    assert!(error.message.contains("column event_id is empty or null"), "{error}");
 }
 
 #[tokio::test]

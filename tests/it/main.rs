@@ -49,6 +49,7 @@ mod rules;
 mod sample;
 mod serve;
 mod stage;
+mod surveying;
 mod targets;
 mod tidy;
 mod whole;

@@ -10,6 +10,7 @@ mod plan;
 mod provider_page;
 mod reference;
 mod request;
+mod rows;
 
 use endpoints::Endpoint;
 
@@ -17,7 +18,7 @@ use endpoints::Endpoint;
 const T: i64 = 1_767_225_600;
 
 /// The readers besides the fifteen schemes.
-const READERS: [&str; 4] = ["event", "record", "provider_page", "plan"];
+const READERS: [&str; 5] = ["event", "record", "provider_page", "rows", "plan"];
 
 /// What became of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +61,7 @@ impl Target {
             Self::Reader("event") => event::event(data),
             Self::Reader("record") => event::record(data),
             Self::Reader("provider_page") => provider_page::check(data),
+            Self::Reader("rows") => rows::check(data),
             Self::Reader(_) => plan::check(data),
         }
     }

@@ -8,7 +8,7 @@ use crate::correction::Correction;
 use crate::findings::Action;
 use crate::gather::{ExpectedEffect, ProviderSide, Standing, fetch_standings, fetch_state};
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{Cancel, Client, fetch_by_id};
+use crate::provider::{Cancel, Client, Failing, Lookup};
 use crate::record::{EffectKind, Scope, Window, decimal_from_minor};
 use crate::store::{Access, Store};
 use anyhow::{Context, Result};
@@ -55,7 +55,7 @@ pub async fn fetch_events_with(
     cancel: &Cancel,
 ) -> Result<()> {
     let Some(stream) = stripe::stream_named("events") else { return Ok(()) };
-    fetch_by_id(store, client, scope, stream, ids, cancel).await.map(drop)
+    Lookup { store, client, scope, stream, cancel }.by_id(ids, Failing::Together).await.map(drop)
 }
 
 /// The providers of the configuration, opened when the first row needs them.
@@ -70,7 +70,8 @@ impl Configured<'_> {
         let store = Store::open(&self.settings.store_url, Access::Existing).await?;
         let mut clients = BTreeMap::new();
         for provider in &self.settings.providers {
-            clients.insert(provider.name.clone(), Client::new(provider, &self.settings.limits)?);
+            let client = Client::new(provider, &self.settings.limits)?.sharing(&store, provider);
+            clients.insert(provider.name.clone(), client);
         }
         Ok((store, clients))
     }

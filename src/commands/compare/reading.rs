@@ -66,14 +66,19 @@ impl Worker<'_> {
         row: Row<'_, '_>,
     ) -> Result<(), RowFault> {
         let text = |column: usize| row.fields.get(column).and_then(Option::as_deref).unwrap_or_default();
-        self.key.clear();
-        for column in 0..request.key_columns {
-            if column > 0 {
-                self.key.push(0);
+        let key = if request.key_columns == 1 {
+            text(0).as_bytes()
+        } else {
+            self.key.clear();
+            for column in 0..request.key_columns {
+                if column > 0 {
+                    self.key.push(0);
+                }
+                self.key.extend_from_slice(text(column).as_bytes());
             }
-            self.key.extend_from_slice(text(column).as_bytes());
-        }
-        if self.key.iter().all(|byte| *byte == 0) {
+            &self.key
+        };
+        if key.iter().all(|byte| *byte == 0) {
             let (message, hint) =
                 ("is empty, and a row without an id has no partner".to_owned(), String::new());
             return Err(RowFault::Cell { column: 0, message, hint });
@@ -90,14 +95,7 @@ impl Worker<'_> {
         let amount_minor = money.amount(text(request.amount), currency).map_err(cell(request.amount))?;
         let status = request.status.map_or("", text).as_bytes();
         let place = Place { source: row.file, line: row.line };
-        self.feed.add(&PairRow {
-            key: &self.key,
-            currency,
-            amount_minor,
-            status,
-            is_left: side == 0,
-            place,
-        })?;
+        self.feed.add(&PairRow { key, currency, amount_minor, status, is_left: side == 0, place })?;
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use super::gathering::Gathered;
 use super::of_invoices::Doubtful;
 use crate::findings::Group;
 use crate::gather::{Sides, Whole, fetch_whole};
+use crate::provider::stripe;
 use crate::record::InvoiceParts;
 use crate::store;
 use anyhow::Result;
@@ -81,7 +82,7 @@ impl Completing {
             .map(|root| (root.clone(), roots.contains(root) && !answered.unanswered.contains(root)))
             .collect();
         // What was read may have said that a payment is another one.
-        for (root, target) in store::resolve(job.store, scope, &roots).await? {
+        for (root, target) in store::resolve(job.store, scope, &roots, stripe::is_final_root).await? {
             let is_asked = is_whole.get(&root).copied().unwrap_or_default();
             is_whole.insert(target.root_id, is_asked);
         }

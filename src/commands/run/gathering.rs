@@ -3,11 +3,11 @@
 use super::Job;
 use crate::config::{Accounts, ProviderSettings, Side};
 use crate::gather::{
-    Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, Moment, ProviderSide, Sides, endpoints,
-    fetch_endpoints,
+    Coverage, CoverageStatus, Dialect, Endpoints, Inbox, LocalBooks, Moment, ProviderSide, Sides, Surveyed,
+    WindowFacts, endpoints, fetch_endpoints,
 };
 use crate::provider::stripe::{self, Reading};
-use crate::provider::{self, ById, Client, Progress, RunContext, Stream, fetch_by_id, fetch_of};
+use crate::provider::{self, ById, Client, Failing, Lookup, Progress, RunContext, Stream};
 use crate::record::{Fact, Note, SECOND_US, Scope, Window};
 use anyhow::{Context, Result, bail};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,16 +31,24 @@ pub(super) struct Gathered {
     pub(super) inbox: Option<Inbox>,
     /// API clients by provider name; empty offline.
     pub(super) clients: BTreeMap<String, Client>,
+    /// What was read of each scope.
+    pub(super) surveyed: BTreeMap<Scope, Surveyed>,
 }
 
 impl Gathered {
     /// The sides of one scope.
-    pub(super) fn sides<'a>(&'a self, job: &'a Job<'_>, reading: &'a Reading) -> Sides<'a> {
-        Sides {
+    pub(super) fn sides<'a>(&'a self, job: &'a Job<'_>, reading: &'a Reading) -> Result<Sides<'a>> {
+        Ok(Sides {
             provider: ProviderSide { store: job.store, reading },
             local: self.local.as_ref(),
             inbox: self.inbox.as_ref(),
-        }
+            facts: &self.surveyed(&reading.scope)?.facts,
+        })
+    }
+
+    /// What was read of a scope.
+    pub(super) fn surveyed(&self, scope: &Scope) -> Result<&Surveyed> {
+        self.surveyed.get(scope).with_context(|| format!("the records of {scope} were not read"))
     }
 
     /// Whether the key may not read this stream of a scope, or any where none is named. That is a gap
@@ -79,11 +87,13 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
         local,
         inbox,
         clients: BTreeMap::new(),
+        surveyed: BTreeMap::new(),
     };
     for provider in chosen(job) {
         let accounts = received.accounts(provider);
         let is_online = !job.request.offline;
         let client = is_online.then(|| Client::new(provider, &job.settings.limits)).transpose()?;
+        let client = client.map(|client| client.sharing(job.store, provider));
         let told = told(job, provider, client.as_ref(), &accounts).await?;
         for account in &accounts {
             let told = told.get(&provider.scope(account));
@@ -104,13 +114,16 @@ pub(super) async fn gather(job: &Job<'_>) -> Result<Gathered> {
     for index in 0..gathered.readings.len() {
         let reading = gathered.readings[index].clone();
         let side = ProviderSide { store: job.store, reading: &reading };
-        let outside = side.survey(job.request.now_us).await?;
-        let mut ids = outside.ids;
-        if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
-            ids.extend(follow_references(job, &gathered, side, client, outside.stale).await?);
-        }
-        side.learn(&ids).await?;
-        super::unknown_ids::ask_for_unknown_ids(job, &gathered, &reading).await?;
+        let mut facts = WindowFacts::new(&reading.scope, &std::env::temp_dir())?;
+        let outside = side.survey(job.request.now_us, &mut facts).await?;
+        let mut late = match gathered.clients.get(&*reading.scope.provider) {
+            Some(client) => follow_references(job, &gathered, side, client, outside.stale).await?,
+            None => BTreeSet::new(),
+        };
+        side.learn(&outside.ids.union(&late).cloned().collect()).await?;
+        late.extend(super::unknown_ids::ask_for_unknown_ids(job, &gathered, &reading).await?);
+        let surveyed = Surveyed { facts, outside: outside.ids, late };
+        gathered.surveyed.insert(reading.scope.clone(), surveyed);
     }
     Ok(gathered)
 }
@@ -265,8 +278,9 @@ async fn fetch(
     stream: &Stream,
     ids: &BTreeSet<String>,
 ) -> Result<BTreeSet<String>> {
-    let answered =
-        fetch_by_id(job.store, client, &side.reading.scope, stream, ids, &job.request.cancel).await?;
+    let (scope, cancel) = (&side.reading.scope, &job.request.cancel);
+    let lookup = Lookup { store: job.store, client, scope, stream, cancel };
+    let answered = lookup.by_id(ids, Failing::Together).await?;
     found_of(job, answered, gathered, side, stream)
 }
 
@@ -281,9 +295,9 @@ pub(super) async fn fetch_given_back(
 ) -> Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     for stream in ["refunds", "disputes"].into_iter().filter_map(stripe::stream_named) {
-        let scope = &side.reading.scope;
-        let answered =
-            fetch_of(job.store, client, scope, stream, ("charge", charges), &job.request.cancel).await?;
+        let (scope, cancel) = (&side.reading.scope, &job.request.cancel);
+        let lookup = Lookup { store: job.store, client, scope, stream, cancel };
+        let answered = lookup.that_name("charge", charges, Failing::Together).await?;
         found.extend(found_of(job, answered, gathered, side, stream)?);
     }
     Ok(found)
@@ -366,19 +380,16 @@ impl Received {
         let mut last_us: BTreeMap<Scope, i64> = BTreeMap::new();
         if let Some(inbox) = inbox {
             let memory = Window { from_us: window.from_us.saturating_sub(INBOX_MEMORY_US).max(0), ..window };
-            let mut note = |fact: Fact| {
-                if let Fact::InboxEvent(event) = fact {
-                    let last_us = last_us.entry(event.scope.clone()).or_insert(event.received_at_us);
-                    *last_us = event.received_at_us.max(*last_us);
-                    let types = by_scope.entry(event.scope).or_default();
-                    if !event.event_type.is_empty() && !types.contains(&event.event_type) {
-                        types.insert(event.event_type);
-                    }
+            let mut note = |scope: Scope, event_type: &str, received_at_us: i64| {
+                let last_us = last_us.entry(scope.clone()).or_insert(received_at_us);
+                *last_us = received_at_us.max(*last_us);
+                let types = by_scope.entry(scope).or_default();
+                if !event_type.is_empty() && !types.contains(event_type) {
+                    types.insert(event_type.to_owned());
                 }
-                Ok(())
             };
             let mut moment = Moment::begin(None, Some(inbox)).await?;
-            moment.events(memory, &mut note).await?;
+            moment.received(memory, &mut note).await?;
             moment.end().await?;
         }
         Ok(Self { by_scope, last_us })

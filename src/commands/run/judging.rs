@@ -11,7 +11,7 @@ use crate::findings::{
     coverage_gaps, from_note, join_purchase, loose_kinds, unknown_event, wrong_scope,
 };
 use crate::gather::{CoverageStatus, Moment, ProviderSide, Sides, ids_without_record};
-use crate::provider::stripe::Reading;
+use crate::provider::stripe::{self, Reading};
 use crate::record::{Fact, InboxEvent, InvoiceParts, Scope, Window};
 use crate::report::tie_out::TieOutInput;
 use crate::store;
@@ -106,7 +106,8 @@ async fn compare(job: &Job<'_>, gathered: &Gathered) -> Result<(Suspicious, Vec<
     let mut comparer = comparer.covering(covered);
     for reading in &gathered.readings {
         let side = ProviderSide { store: job.store, reading };
-        side.scan(&mut |fact| comparer.add(&fact)).await?;
+        let surveyed = gathered.surveyed(&reading.scope)?;
+        side.scan(surveyed, &mut |fact| comparer.add(&fact)).await?;
     }
     let mut strays = BTreeSet::new();
     let mut admit = |fact: Fact| match admitted(job, gathered, &fact) {
@@ -170,7 +171,7 @@ async fn judge_batch(
     roots: &BTreeSet<String>,
     (of_invoices, completing): (&mut BTreeSet<(Scope, String)>, &mut Completing),
 ) -> Result<Said> {
-    let sides = gathered.sides(job, reading);
+    let sides = gathered.sides(job, reading)?;
     let mut roots = roots.clone();
     let mut invoices = with_payments(&sides, &mut roots).await?;
     roots.retain(|root| !of_invoices.contains(&(reading.scope.clone(), root.clone())));
@@ -199,7 +200,7 @@ async fn judge_batch(
     let completed = completing.whole(job, gathered, &sides, &doubtful).await?;
     // What was read may have said that a payment is another one.
     let doubtful: BTreeSet<String> = doubtful.groups.into_keys().collect();
-    let moved = store::resolve(job.store, &reading.scope, &doubtful).await?;
+    let moved = store::resolve(job.store, &reading.scope, &doubtful, stripe::is_final_root).await?;
     let root_of = |root: &String| moved.get(root).map_or(root, |target| &target.root_id).clone();
     let mut whole: BTreeSet<String> = completed.whole.iter().map(root_of).collect();
     let unnamed: BTreeSet<String> = completed.unnamed.iter().map(root_of).collect();
@@ -286,7 +287,7 @@ async fn confirmed(job: &Job<'_>, gathered: &Gathered, intents: Intents) -> Resu
         let charges = doubled.iter().filter(|(scope, _, _)| *scope == reading.scope);
         let (roots, charges): (BTreeSet<String>, BTreeSet<String>) =
             charges.map(|(_, root_id, charge_id)| (root_id.clone(), charge_id.clone())).unzip();
-        let sides = gathered.sides(job, reading);
+        let sides = gathered.sides(job, reading)?;
         if let Some(client) = gathered.clients.get(&*reading.scope.provider) {
             let asked = charges.into_iter().take(job.settings.limits.ask_count_max).collect();
             let found = fetch_given_back(job, gathered, sides.provider, client, &asked).await?;

@@ -17,9 +17,13 @@ const BESIDE_US: i64 = 86_400 * SECOND_US;
 const BESIDE_MAX: usize = 300;
 
 /// Asks for what the rows of the window name, and for the invoices and sessions that rows beside it name. Capped;
-/// the rest stays unasked and the notes say so.
-pub(super) async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, reading: &Reading) -> Result<()> {
-    let Some(client) = gathered.clients.get(&*reading.scope.provider) else { return Ok(()) };
+/// the rest stays unasked and the notes say so. Answers what the provider has of them.
+pub(super) async fn ask_for_unknown_ids(
+    job: &Job<'_>,
+    gathered: &Gathered,
+    reading: &Reading,
+) -> Result<BTreeSet<String>> {
+    let Some(client) = gathered.clients.get(&*reading.scope.provider) else { return Ok(BTreeSet::new()) };
     let mut moment = Moment::begin(gathered.local.as_ref(), None).await?;
     let side = ProviderSide { store: job.store, reading };
     let mut ids: BTreeSet<String> = BTreeSet::new();
@@ -58,7 +62,8 @@ pub(super) async fn ask_for_unknown_ids(job: &Job<'_>, gathered: &Gathered, read
     let left = job.settings.limits.ask_count_max.saturating_sub(asked.len()).min(BESIDE_MAX);
     asked.extend(nearest.into_iter().take(left).map(|(_, id)| id));
     let found = fetch_ids(job, gathered, side, client, asked).await?;
-    side.learn(&found).await
+    side.learn(&found).await?;
+    Ok(found)
 }
 
 /// The id of a local row of this scope that leads nowhere yet, and its time.

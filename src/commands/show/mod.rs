@@ -103,7 +103,9 @@ impl Tale<'_> {
     async fn root(&self, row: &Standing) -> Result<String> {
         let finding = &row.finding;
         let id = if finding.root_id.is_empty() { &finding.object_id } else { &finding.root_id };
-        let known = store::resolve(self.store, &finding.scope, &BTreeSet::from([id.clone()])).await?;
+        let known =
+            store::resolve(self.store, &finding.scope, &BTreeSet::from([id.clone()]), stripe::is_final_root)
+                .await?;
         Ok(known.get(id).map_or(id, |target| &target.root_id).clone())
     }
 

@@ -1,6 +1,7 @@
 //! Two schemas that nobody here designed: dj-stripe's from `PyPI` and stripe-sync-engine's from npm. Their own migrations
-//! make the tables, their own handlers take signed deliveries, some go wrong; `recon init --from` makes the statements, a run
-//! finds what went wrong and nothing else, the events go to the handler once more, and the next run finds nothing.
+//! make the tables, their own handlers take signed deliveries, some go wrong; `recon init --from` makes the statements, `recon
+//! check` accepts the tables, a run finds what went wrong and nothing else, `recon apply` has the events delivered once more, and
+//! the next run finds nothing. Who keeps no events has none delivered by `recon apply`.
 //!
 //! The applications are in `tests/foreign/`. Time is the machine's, as their signature checks know no other.
 
@@ -85,6 +86,7 @@ impl App {
         command.current_dir(self.folder.path()).env_clear();
         command.env("RECON_NOW", (self.history.world.now_us / 1_000_000 + hours * 3_600).to_string());
         command.env("BOOKS_URL", self.place.url()).env("STRIPE_API_KEY", &self.emulator.key);
+        command.env("HANDLER_SECRET", SECRET);
         Ended::of(&command.args(arguments).output().unwrap())
     }
 
@@ -104,8 +106,46 @@ impl App {
         std::fs::write(&path, text.replacen("kind = \"stripe\"\n", &more, 1)).unwrap();
     }
 
-    /// Runs over the world's time, so many hours after it. Exit code, findings (kind and payment), corrections planned.
-    fn run(&self, hours: i64) -> (Option<i32>, BTreeSet<(String, usize)>, usize) {
+    /// Has these kinds corrected by deliveries to the application's own endpoint.
+    fn deliver_for(&self, kinds: &[&str]) {
+        let path = self.folder.path().join("recon.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let caps = "minor_max = { usd = 100000000, eur = 100000000, brl = 100000000, jpy = 100000000, kwd = 100000000 }";
+        let lines = text.lines().map(|line| if line.starts_with("minor_max = ") { caps } else { line });
+        let text: Vec<&str> = lines.collect();
+        assert!(text.contains(&caps), "{text:#?}");
+        let targets: Vec<String> = kinds.iter().map(|kind| format!("{kind} = \"http\"\n")).collect();
+        let targets = targets.concat();
+        let url = format!("http://127.0.0.1:{}{}", self.server.port, self.path);
+        let more = format!(
+            "[corrections.target]\n{targets}[corrections.http]\nurl = \"{url}\"\nsecret = {{ env = \"HANDLER_SECRET\" }}\n"
+        );
+        std::fs::write(&path, format!("{}\n{more}", text.join("\n"))).unwrap();
+    }
+
+    /// The configuration without what [`Self::deliver_for`] wrote.
+    fn take_target_back(&self) {
+        let path = self.folder.path().join("recon.toml");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let kept = text.split("[corrections.target]\nmissing").next().unwrap();
+        std::fs::write(&path, kept).unwrap();
+    }
+
+    /// What `recon check` says of the application's tables: the words of each failing line.
+    fn check(&self) -> (Option<i32>, Vec<String>) {
+        let ended = self.recon(25, &["check", "--json"]);
+        let lines: Vec<Value> = serde_json::from_str(ended.stdout.lines().next().unwrap_or_default())
+            .unwrap_or_else(|_| panic!("{ended:?}"));
+        let failing = lines.iter().filter(|line| !matches!(line["status"].as_str(), Some("ok" | "warning")));
+        (
+            ended.code,
+            failing.map(|line| format!("{} {}: {}", line["status"], line["check"], line["says"])).collect(),
+        )
+    }
+
+    /// Runs over the world's time, so many hours after it. Exit code, findings (kind and payment), corrections planned, and
+    /// the plan's file.
+    fn run(&self, hours: i64) -> (Option<i32>, BTreeSet<(String, usize)>, usize, PathBuf) {
         let since = format_instant(self.history.world.from_us, chrono_tz::Tz::UTC);
         let ended = self.recon(hours, &["--json", "--since", &since]);
         let line =
@@ -121,8 +161,9 @@ impl App {
             (row[place("kind")].to_owned(), payment.unwrap_or_else(|| panic!("{row:?}")))
         });
         let found = rows.collect();
-        let plan = std::fs::read_to_string(report.join("plan.csv")).unwrap().lines().count() - 1;
-        (ended.code, found, plan)
+        let path = report.join("plan.csv");
+        let plan = std::fs::read_to_string(&path).unwrap().lines().count() - 1;
+        (ended.code, found, plan, path)
     }
 
     /// The events of these payments, oldest first.
@@ -131,21 +172,40 @@ impl App {
         all.filter(|event| event.payment.is_some_and(|payment| payments.contains(&payment))).collect()
     }
 
-    /// Finds exactly what went wrong, has the events delivered once more, and finds nothing then.
-    async fn prove(&self, says: &[&str], wrong: &[(&str, usize)]) {
-        self.init(says);
-        // `recon check` stands here: it must accept these tables, and name what it would have otherwise.
+    /// Finds exactly what went wrong; the file of its plan.
+    fn find(&self, wrong: &[(&str, usize)]) -> PathBuf {
         let expected: BTreeSet<(String, usize)> =
             wrong.iter().map(|(kind, payment)| ((*kind).to_owned(), *payment)).collect();
-        let (code, found, plan) = self.run(25);
+        let (code, found, plan, path) = self.run(25);
         assert_eq!((code, &found), (Some(1), &expected), "{}", self.said());
         assert_eq!(plan, wrong.len(), "a correction for each");
-        // `recon apply` with the target `http` stands here; until then what it does is done by hand: the raw events, freshly
-        // signed, to the application's own endpoint.
-        let payments: Vec<usize> = wrong.iter().map(|(_, payment)| *payment).collect();
-        self.deliver_well(&self.events_of(&payments)).await;
-        let (code, found, plan) = self.run(26);
+        path
+    }
+
+    /// The next run finds nothing, and has nothing to correct.
+    fn find_nothing(&self) {
+        let (code, found, plan, _) = self.run(26);
         assert_eq!((code, found.len(), plan), (Some(0), 0, 0), "{found:?}\n{}", self.said());
+    }
+
+    /// How many rows a table has.
+    fn count(&self, table: &str) -> String {
+        let (cluster, name) = database(&self.place);
+        cluster.client(
+            "psql",
+            name,
+            &["--tuples-only", "--command", &format!("select count(*) from {table}")],
+        )
+    }
+
+    /// Carries a plan out, and says how many of its rows ended as `outcome`.
+    fn apply(&self, plan: &Path, outcome: &str) -> usize {
+        let ended = self.recon(25, &["apply", plan.to_str().unwrap()]);
+        assert_eq!(ended.code, Some(0), "{ended:?}\n{}", self.said());
+        let mut words = ended.stdout.lines().map(str::split_whitespace);
+        let count =
+            words.find_map(|mut words| (words.next() == Some(outcome)).then(|| words.next()).flatten());
+        count.unwrap_or_else(|| panic!("{outcome}: {ended:?}")).parse().unwrap()
     }
 }
 
@@ -223,14 +283,19 @@ async fn djstripe_misses_events_and_fails_some_and_has_them_delivered_again() {
     }
     std::fs::remove_file(&broken).unwrap();
     assert!(answers.contains(&(true, 500)), "{answers:?}");
-    app.prove(
-        &[
-            "inbox: dj-stripe (djstripe_event, djstripe_webhookeventtrigger)",
-            "books: dj-stripe (djstripe_charge, djstripe_dispute)",
-        ],
-        &[("missed_event", missed), ("unapplied_event", failed)],
-    )
-    .await;
+    app.init(&[
+        "inbox: dj-stripe (djstripe_event, djstripe_webhookeventtrigger)",
+        "books: dj-stripe (djstripe_charge, djstripe_dispute)",
+    ]);
+    app.deliver_for(&["missed_event", "unapplied_event"]);
+    assert_eq!(app.check(), (Some(0), Vec::new()));
+    let wrong = [("missed_event", missed), ("unapplied_event", failed)];
+    let plan = app.find(&wrong);
+    assert_eq!(app.apply(&plan, "applied"), wrong.len());
+    app.find_nothing();
+    let before = app.count("djstripe_webhookeventtrigger");
+    assert_eq!(app.apply(&plan, "already_applied"), wrong.len());
+    assert_eq!(app.count("djstripe_webhookeventtrigger"), before, "nothing is delivered a second time");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -258,9 +323,21 @@ async fn the_sync_engine_misses_a_payment_and_a_refund_and_has_them_delivered_ag
     let fine: Vec<&Event> = app.history.delivered();
     let fine: Vec<&Event> = fine.into_iter().filter(|event| !is_lost(event)).collect();
     app.deliver_well(&fine).await;
-    app.prove(
-        &["inbox: not recognised\nbooks: stripe-sync-engine (stripe.charges, stripe.refunds, stripe.disputes)", "stripe.events is no inbox"],
-        &[("missing_effect", missed), ("missing_effect", stale)],
-    )
-    .await;
+    app.init(&[
+        "inbox: not recognised\nbooks: stripe-sync-engine (stripe.charges, stripe.refunds, stripe.disputes)",
+        "stripe.events is no inbox",
+    ]);
+    assert_eq!(app.check(), (Some(0), Vec::new()));
+    let plan = app.find(&[("missing_effect", missed), ("missing_effect", stale)]);
+    // It keeps no events, so nobody can say which ones never came: a plan has none that could be delivered, and says so.
+    let ended = app.recon(25, &["apply", plan.to_str().unwrap()]);
+    assert_eq!((ended.code, ended.errors().len()), (Some(78), 1), "{ended:?}");
+    app.deliver_for(&["missing_effect"]);
+    let ended = app.recon(25, &["apply", plan.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(78), "{ended:?}");
+    assert!(ended.errors()[0].contains("no event that could be delivered again"), "{ended:?}");
+    // By hand, then: the events of both payments, freshly signed, to its own endpoint.
+    app.take_target_back();
+    app.deliver_well(&app.events_of(&[missed, stale])).await;
+    app.find_nothing();
 }

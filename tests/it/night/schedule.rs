@@ -186,6 +186,21 @@ async fn c80_the_lines_of_the_crontab_run_in_an_empty_environment() {
     assert!(host.log().contains("STRIPE_API_KEY, which is not set"), "{}", host.log());
 }
 
+/// What the shell makes of each end of a drain; that a drain with new dead letters ends with 1 is shown where it works.
+#[test]
+fn the_line_that_drains_mails_new_dead_letters_and_nothing_else() {
+    let text = read("cron/crontab");
+    let line = text.lines().find(|line| line.contains("work --drain")).unwrap();
+    assert!(read("docs/cron.md").contains(line.trim_start_matches("# ")), "the page shows the same line");
+    let line = line.splitn(7, ' ').nth(6).unwrap();
+    for (code, mailed) in [(0, ""), (1, "it said so\n"), (2, ""), (75, ""), (78, "")] {
+        let program = format!("sh -c 'echo it said so; exit {code}'");
+        let line = line.replace("/usr/local/bin/recon", &program);
+        let output = Command::new("/bin/sh").args(["-c", &line]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), mailed, "exit {code}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn c80_the_line_of_the_service_runs_in_an_empty_environment() {
     let host = Host::new().await;

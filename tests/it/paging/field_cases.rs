@@ -2,7 +2,7 @@
 
 use super::server::{Fault, in_order, row};
 use super::*;
-use recon::provider::{FetchError, fetch_by_id, fetch_of, hint_of};
+use recon::provider::{Failing, FetchError, hint_of};
 use recon::record::{NoteKind, Scope};
 
 fn rows(count: i64, newest: i64) -> Vec<Row> {
@@ -183,8 +183,7 @@ async fn c31_a_lock_is_waited_out_and_slows_nobody() {
     let bench = Bench::new(&server.url).await;
     let scope = bench.settings.scope("");
     let ids = BTreeSet::from(["pi_1".to_owned(), "pi_2".to_owned(), "..".to_owned()]);
-    let never = Cancel::never();
-    let by_id = fetch_by_id(&bench.store, &bench.client, &scope, &THINGS, &ids, &never).await.unwrap();
+    let by_id = bench.lookup(&scope, &Cancel::never()).by_id(&ids, Failing::Together).await.unwrap();
     assert_eq!(by_id.found, BTreeSet::from(["pi_1".to_owned()]));
     assert_eq!(by_id.unknown, BTreeSet::from(["pi_2".to_owned()]));
     assert_eq!(by_id.unanswered, BTreeMap::from([("..".to_owned(), "unaskable_id")]));
@@ -201,8 +200,7 @@ async fn c31_still_locked_is_said_and_concludes_nothing() {
     let bench = Bench::new(&server.url).await;
     let scope = Scope::new("stripe", "", "test");
     let ids = BTreeSet::from(["pi_1".to_owned()]);
-    let never = Cancel::never();
-    let by_id = fetch_by_id(&bench.store, &bench.client, &scope, &THINGS, &ids, &never).await.unwrap();
+    let by_id = bench.lookup(&scope, &Cancel::never()).by_id(&ids, Failing::Together).await.unwrap();
     assert_eq!(by_id.unanswered, BTreeMap::from([("pi_1".to_owned(), "locked")]));
     assert_eq!(server.asked().len(), 4, "as many attempts as allowed, no more");
     assert!(bench.stored().await.is_empty());
@@ -218,9 +216,9 @@ async fn an_answer_that_proves_nothing_is_no_answer() {
         let bench = Bench::new(&server.url).await;
         let scope = bench.settings.scope("");
         let ids = BTreeSet::from(["pi_1".to_owned()]);
-        let of = ("payment_intent", &ids);
         let never = Cancel::never();
-        let list = fetch_of(&bench.store, &bench.client, &scope, &THINGS, of, &never).await.unwrap();
+        let list = bench.lookup(&scope, &never).that_name("payment_intent", &ids, Failing::Together);
+        let list = list.await.unwrap();
         assert!(list.unknown.is_empty(), "{list:?}");
         (list.unanswered, server.asked().len(), bench.stored().await.len())
     }
@@ -242,8 +240,7 @@ async fn an_answer_about_another_object_is_no_answer() {
     let bench = Bench::new(&server.url).await;
     let scope = bench.settings.scope("");
     let ids = BTreeSet::from(["re_1".to_owned()]);
-    let never = Cancel::never();
-    let by_id = fetch_by_id(&bench.store, &bench.client, &scope, &THINGS, &ids, &never).await.unwrap();
+    let by_id = bench.lookup(&scope, &Cancel::never()).by_id(&ids, Failing::Together).await.unwrap();
     assert_eq!(by_id.unanswered, BTreeMap::from([("re_1".to_owned(), "other_object")]));
     assert!(by_id.found.is_empty() && bench.stored().await.is_empty(), "{by_id:?}");
 }

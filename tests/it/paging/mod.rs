@@ -7,10 +7,11 @@ mod field_cases;
 mod property;
 mod rereading;
 mod server;
+mod sharing;
 
 use recon::config::{Accounts, LimitSettings, ProviderSettings, Secret};
-use recon::provider::{Backoff, Cancel, Client, Paged, Progress, RunContext, Stream, Timing, page};
-use recon::record::{CoverageStatus, SECOND_US, Window};
+use recon::provider::{Backoff, Cancel, Client, Lookup, Paged, Progress, RunContext, Stream, Timing, page};
+use recon::record::{CoverageStatus, SECOND_US, Scope, Window};
 use recon::store::{Access, Store};
 use server::{Row, Server, body_of};
 use sqlx::Row as _;
@@ -100,6 +101,10 @@ impl Bench {
         let (settings, waits) = (settings(url), Waits::default());
         let client = Client::with_timing(&settings, &limits(), waits.timing(), Backoff::DEFAULT).unwrap();
         Self { store, folder, settings, client, waits }
+    }
+
+    fn lookup<'a>(&'a self, scope: &'a Scope, cancel: &'a Cancel) -> Lookup<'a> {
+        Lookup { store: &self.store, client: &self.client, scope, stream: &THINGS, cancel }
     }
 
     async fn page(&self, run: &RunContext, from: i64, until: i64) -> anyhow::Result<Paged> {

@@ -1,4 +1,4 @@
-//! The only IO of comparing: temporary files that are written once and read back in pieces.
+//! Temporary files that are written once and read back in pieces: what does not fit into memory.
 //!
 //! A spill file has no name: it is removed from its folder as soon as it is open, so nothing is left
 //! behind by an error, a drop or a kill. Do not look for it with `ls`; `df` shows what it takes.
@@ -14,7 +14,7 @@ static FILE_COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// One nameless file. Appending and reading need no lock: every append reserves its own range.
 #[derive(Debug)]
-pub(super) struct Spill {
+pub(crate) struct Spill {
     file: File,
     folder: PathBuf,
     end: AtomicU64,
@@ -22,16 +22,16 @@ pub(super) struct Spill {
 
 /// A range of a spill file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// First byte.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Bytes.
-    pub(super) len: usize,
+    pub(crate) len: usize,
 }
 
 impl Spill {
     /// A new empty file in `folder`, which is made if it is missing.
-    pub(super) fn create(folder: &Path) -> Result<Self> {
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("make the spill folder {}", folder.display()))?;
         let number = FILE_COUNT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!(".recon-spill-{}-{number}", std::process::id()));
@@ -49,7 +49,7 @@ impl Spill {
     }
 
     /// Appends bytes.
-    pub(super) fn append(&self, bytes: &[u8]) -> Result<Block> {
+    pub(crate) fn append(&self, bytes: &[u8]) -> Result<Block> {
         let offset = self.end.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         self.file
             .write_all_at(bytes, offset)
@@ -58,7 +58,7 @@ impl Spill {
     }
 
     /// Fills `buffer` from `offset` on.
-    pub(super) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+    pub(crate) fn read(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         self.file
             .read_exact_at(buffer, offset)
             .with_context(|| format!("read a spill file in {}", self.folder.display()))
