@@ -89,6 +89,19 @@ pub async fn claim(
     Ok(due)
 }
 
+/// Makes the messages due that are said to be due so much later than now by the database's own clock, µs; returns how
+/// many.
+///
+/// # Errors
+/// When the store cannot be written.
+pub async fn bring_back(connection: &mut AnyConnection, longest_us: i64) -> Result<u64> {
+    let now_us = super::lease::database_now_us(connection).await?;
+    let latest_us = now_us.saturating_add(longest_us);
+    let query = sqlx::query(include_str!("../../queries/store/outbox_too_far.sql")).bind(latest_us);
+    let rows = query.fetch_all(&mut *connection).await.context("look for messages that wait too long")?;
+    Ok(rows.len() as u64)
+}
+
 /// Notes how a message ended: sent, to be tried again, or dead.
 ///
 /// # Errors

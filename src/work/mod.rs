@@ -1,9 +1,10 @@
 //! Applies what was received, each event once: claim → read → ask for objects → one transaction → end.
 //!
 //! Reading order: `read.rs` and `decide.rs` (pure), `fetch.rs` (the provider), `book.rs`, `grounds.rs` and `money.rs`
-//! (the transaction), `worker.rs` (the loop) and `tally.rs` (what it counts), then what follows from effects:
-//! `outbox.rs` and `notify.rs`, which `call.rs` sends.
+//! (the transaction), `beside.rs` (in a task of its own), `worker.rs` (the loop) and `tally.rs` (what it counts), then
+//! what follows from effects: `outbox.rs` and `notify.rs`, which `call.rs` sends.
 
+mod beside;
 mod book;
 mod call;
 mod decide;

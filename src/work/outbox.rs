@@ -12,6 +12,7 @@ use crate::store::{LOCK_ATTEMPTS, Store, is_busy};
 use anyhow::{Context, Result};
 use futures_util::{StreamExt, stream};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Messages claimed at a time, and calls under way at once.
@@ -19,6 +20,8 @@ const CLAIM: i64 = 64;
 const CALLS: usize = 8;
 const POLL: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_secs(5);
+/// Longest wait for the next attempt, in delays of a first retry.
+const WAIT_MAX_FACTOR: u32 = 16;
 
 /// Sends one store's messages.
 #[derive(Debug)]
@@ -29,6 +32,8 @@ pub struct Sender<'a> {
     timing: Timing,
     cancel: Cancel,
     random: RandomState,
+    /// The minute in which messages that wait too long were looked for.
+    looked: AtomicU64,
 }
 
 /// What became of messages.
@@ -63,7 +68,15 @@ impl<'a> Sender<'a> {
     ) -> Result<Option<Self>> {
         let Some(url) = &settings.url else { return Ok(None) };
         let caller = Caller::new(url.reveal(), settings.timeout)?;
-        Ok(Some(Self { settings, store, caller, timing, cancel, random: RandomState::new() }))
+        Ok(Some(Self {
+            settings,
+            store,
+            caller,
+            timing,
+            cancel,
+            random: RandomState::new(),
+            looked: AtomicU64::new(0),
+        }))
     }
 
     /// Sends until asked to end; with `drain` until nothing is due.
@@ -99,7 +112,10 @@ impl<'a> Sender<'a> {
     /// # Errors
     /// When the store fails; what was claimed is then due again.
     pub async fn step(&self) -> Result<Option<Sent>> {
-        let due = self.claim().await?;
+        let mut due = self.claim().await?;
+        if due.is_empty() && self.bring_back().await? {
+            due = self.claim().await?;
+        }
         if due.is_empty() {
             return Ok(None);
         }
@@ -109,6 +125,25 @@ impl<'a> Sender<'a> {
             all.add(sent?);
         }
         Ok(Some(all))
+    }
+
+    /// Makes what a clock that was ahead put off due now; whether there was any. Looks once a minute.
+    async fn bring_back(&self) -> Result<bool> {
+        let minute = self.timing.elapsed().as_secs() / 60 + 1;
+        if self.looked.swap(minute, Ordering::Relaxed) == minute {
+            return Ok(false);
+        }
+        let longest = self.settings.retry_delay * WAIT_MAX_FACTOR * 2;
+        let longest_us = i64::try_from(longest.as_micros()).unwrap_or(i64::MAX);
+        let mut tx = self.store.begin_write().await?;
+        let count = outbox::bring_back(&mut tx, longest_us).await?;
+        tx.commit().await.context("commit what was brought back")?;
+        if count > 0 {
+            tracing::warn!(
+                "{count} messages were put off for longer than any wait, under a clock that was ahead: due now"
+            );
+        }
+        Ok(count > 0)
     }
 
     async fn claim(&self) -> Result<Vec<DueMessage>> {
@@ -170,7 +205,7 @@ impl<'a> Sender<'a> {
 /// When a message is due again after 1, 2, 3, 4 and more attempts: `delay` doubled with each, of which between
 /// half and all is waited.
 fn next_attempts(now_us: i64, delay: Duration, jitter: u64) -> NextAttempts {
-    [1, 2, 4, 8, 16].map(|factor| {
+    [1, 2, 4, 8, WAIT_MAX_FACTOR].map(|factor| {
         let permille = 500 + u32::try_from(jitter % 501).unwrap_or(0);
         let wait = delay.saturating_mul(factor).saturating_mul(permille) / 1000;
         now_us.saturating_add(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX))

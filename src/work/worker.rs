@@ -4,6 +4,7 @@
 //! The one thing to get right: a batch whose transaction fails is tried again one event at a time, so that a bad
 //! event costs only itself.
 
+use super::beside::book_beside;
 use super::book::{Booking, End, Item, PARKED_LOOK, book, failed};
 use super::decide::{Common, Plan, decide, short};
 use super::fetch::{Asking, Fetched, fetch};
@@ -103,7 +104,7 @@ impl<'a> Worker<'a> {
     pub async fn run(&self, drain: bool, mut after: impl AsyncFnMut(&[End])) -> Result<Tally> {
         let mut counting = Counting::new(drain);
         let mut pause = POLL;
-        let mut in_hand = Vec::new();
+        let mut in_hand = Arc::new(Vec::new());
         while !in_hand.is_empty() || !self.cancel.is_cancelled() {
             let (ended, next) = self.turn(&in_hand).await;
             let done = std::mem::take(&mut in_hand);
@@ -117,11 +118,11 @@ impl<'a> Worker<'a> {
             let error = match (ended, next) {
                 (Ok(_), Ok(next)) => {
                     pause = POLL;
-                    in_hand = next;
+                    in_hand = Arc::new(next);
                     None
                 }
                 (Err(error), next) => {
-                    in_hand = next.unwrap_or_default();
+                    in_hand = Arc::new(next.unwrap_or_default());
                     Some(error)
                 }
                 (Ok(_), Err(error)) => Some(error),
@@ -147,7 +148,7 @@ impl<'a> Worker<'a> {
 
     /// Ends what is in hand and claims what comes next: at the same time where writers do not wait for one another,
     /// so that the database is never idle while events are read. Either may fail without the other.
-    async fn turn(&self, in_hand: &[Item]) -> (Result<Vec<Option<End>>>, Result<Vec<Item>>) {
+    async fn turn(&self, in_hand: &Arc<Vec<Item>>) -> (Result<Vec<Option<End>>>, Result<Vec<Item>>) {
         match self.store.database() {
             Database::Postgres => tokio::join!(self.end(in_hand), self.next()),
             Database::Sqlite => (self.end(in_hand).await, self.next().await),
@@ -163,7 +164,7 @@ impl<'a> Worker<'a> {
         if claimed.is_empty() { Ok(Vec::new()) } else { self.plan(claimed).await }
     }
 
-    async fn end(&self, items: &[Item]) -> Result<Vec<Option<End>>> {
+    async fn end(&self, items: &Arc<Vec<Item>>) -> Result<Vec<Option<End>>> {
         if items.is_empty() {
             return Ok(Vec::new());
         }
@@ -319,16 +320,15 @@ impl<'a> Worker<'a> {
         Ok(items)
     }
 
-    async fn book(&self, items: &[Item]) -> Result<Vec<Option<End>>> {
-        let all: Vec<&Item> = items.iter().collect();
-        let error = match self.book_some(&all).await {
+    async fn book(&self, items: &Arc<Vec<Item>>) -> Result<Vec<Option<End>>> {
+        let error = match self.book_all(items).await {
             Ok(ends) => return Ok(ends),
             Err(error) if !is_about_data(&error) => return Err(error),
             Err(error) => error,
         };
         tracing::warn!("a batch of {} events failed, each is tried alone: {error:#}", items.len());
         let mut ends = Vec::with_capacity(items.len());
-        for item in items {
+        for item in items.iter() {
             match self.book_some(&[item]).await {
                 Ok(alone) => ends.extend(alone),
                 Err(error) if !is_about_data(&error) => return Err(error),
@@ -342,6 +342,16 @@ impl<'a> Worker<'a> {
         let mut attempt = 1;
         loop {
             match book(self.booking(), items).await {
+                Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
+                other => return other,
+            }
+        }
+    }
+
+    async fn book_all(&self, items: &Arc<Vec<Item>>) -> Result<Vec<Option<End>>> {
+        let mut attempt = 1;
+        loop {
+            match book_beside(self.booking(), items).await {
                 Err(error) if attempt < LOCK_ATTEMPTS && is_busy(&error) => attempt += 1,
                 other => return other,
             }

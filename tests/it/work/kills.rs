@@ -1,9 +1,12 @@
 //! `kill -9` of the real process at seeded points: every event ends, each effect once, nothing lost.
 
-use super::shop::{LATER, Shop};
+use super::shop::{LATER, OWN, Shop};
 use crate::ear::Ear;
 use recon::commands::Outcome;
 use recon::demo::Rng;
+use recon::provider::Cancel;
+use recon::store::Database;
+use recon::work::{End, Worker};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -80,4 +83,31 @@ async fn asked_to_end_it_finishes_the_batch_at_hand() {
     assert!(said.starts_with("outcome=clean findings=0 "), "{said}");
     let half = "select count(*) from inbox_event where status = 'received' and last_error <> ''";
     assert_eq!(shop.number(half).await, 0);
+}
+
+/// A booking is a task of its own on PostgreSQL. Here it waits for the write lock while its worker goes away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_booking_ends_with_its_worker() {
+    let shop = Shop::new(24, 60, OWN).await;
+    if shop.store.database() != Database::Postgres {
+        return;
+    }
+    let payment = shop.payment_with(&["charge.succeeded", "invoice.paid"]);
+    shop.receive([shop.event(payment, "charge.succeeded")]).await;
+    let holder = shop.store.begin_write().await.unwrap();
+    let settings = shop.settings();
+    let worker = Worker::new(&settings, shop.store.clone(), shop.timing(), Cancel::never()).unwrap();
+    let waits = "select count(*) from pg_locks where locktype = 'advisory' and not granted
+                 and database = (select oid from pg_database where datname = current_database())";
+    tokio::select! {
+        ended = worker.run(true, async |_: &[End]| {}) => panic!("it did not wait: {ended:?}"),
+        () = async { while shop.number(waits).await == 0 {} } => {}
+    }
+    drop(holder);
+    // Whoever waited for the lock had it before this.
+    shop.store.begin_write().await.unwrap().rollback().await.unwrap();
+    assert_eq!(shop.number("select count(*) from ledger_entry").await, 0);
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(shop.number("select count(*) from ledger_entry").await, 1);
 }

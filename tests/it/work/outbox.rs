@@ -109,3 +109,21 @@ async fn the_command_line_lists_messages_of_a_store() {
         shop.command(&["outbox", "list", "--status", "lost"], std::time::Duration::ZERO).output().unwrap();
     assert_eq!(output.status.code(), Some(78));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_a_clock_that_was_ahead_put_off_is_sent() {
+    let ear = Ear::open().await;
+    let configuration = format!("{OWN}[outbox]\nurl = \"{}\"\n", ear.url);
+    let shop = Shop::new(37, 150, &configuration).await;
+    let payment = shop.payment_with(&["charge.succeeded", "invoice.paid"]);
+    shop.receive([shop.event(payment, "charge.succeeded")]).await;
+    shop.drain().await;
+    let put_off = |until_us: i64| format!("update outbox_message set next_attempt_at_us = {until_us}");
+    // What counts is the database's clock. The longest wait of its own, 16 delays, goes on; beyond twice of it no clock
+    // that is right can have put it off.
+    let database_us = recon::clock::now_us();
+    shop.execute(&put_off(database_us + 160_000_000)).await;
+    assert_eq!(send(&shop).await, Sent::default());
+    shop.execute(&put_off(database_us + 365 * 86_400 * 1_000_000)).await;
+    assert_eq!(send(&shop).await.sent, 1);
+}

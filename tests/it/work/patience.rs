@@ -164,3 +164,19 @@ async fn what_a_clock_that_was_ahead_put_off_is_due_again() {
     let all = i64::try_from(shop.world.events.len()).unwrap();
     assert_eq!(shop.ended().await.values().sum::<i64>(), all);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_attempt_under_a_clock_that_was_far_behind_uses_up_no_time() {
+    let shop = Shop::new(24, 400, BRISK).await;
+    let (charge, refund) = payment(&shop);
+    shop.receive([charge, refund]).await;
+    // The first attempt was noted under a clock that stood in 1970; waiting is counted from the receipt then.
+    shop.execute("update inbox_event set tried_since_us = 1").await;
+    shop.drain_with(&cut_off(&shop)).await;
+    for event in [charge, refund] {
+        assert_eq!(shop.end_of(&event.id).await.0, "received");
+    }
+    shop.pass(LATER);
+    shop.drain().await;
+    assert_eq!(shop.end_of(&charge.id).await.0, "applied");
+}
