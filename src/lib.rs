@@ -6,6 +6,7 @@
 pub mod record;
 pub mod clock;
 pub mod compact;
+mod leftover;
 pub mod spill;
 pub mod telemetry;
 pub mod findings;

@@ -5,12 +5,14 @@
 
 use anyhow::{Context, Result};
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Tells the files of one process apart while they still have a name.
 static FILE_COUNT: AtomicU64 = AtomicU64::new(0);
+/// Names that are tried, where something has the first.
+const NAMES_MAX: u32 = 100;
 
 /// One nameless file. Appending and reading need no lock: every append reserves its own range.
 #[derive(Debug)]
@@ -33,14 +35,22 @@ impl Spill {
     /// A new empty file in `folder`, which is made if it is missing.
     pub(crate) fn create(folder: &Path) -> Result<Self> {
         fs::create_dir_all(folder).with_context(|| format!("make the spill folder {}", folder.display()))?;
-        let number = FILE_COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!(".recon-spill-{}-{number}", std::process::id()));
+        // In a folder of everybody's, what is there already (a link of a stranger among it) is not opened.
         let open = || -> std::io::Result<File> {
-            let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&path)?;
+            let number = FILE_COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(format!(".recon-spill-{}-{number}", std::process::id()));
+            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
             fs::remove_file(&path)?;
             Ok(file)
         };
-        let file = open().with_context(|| format!("make a spill file in {}", folder.display()))?;
+        let mut opened = open();
+        for _ in 0..NAMES_MAX {
+            match &opened {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => opened = open(),
+                _ => break,
+            }
+        }
+        let file = opened.with_context(|| format!("make a spill file in {}", folder.display()))?;
         Ok(Self::of(file, folder))
     }
 

@@ -190,7 +190,7 @@ impl Context<'_> {
                     section.bad(
                         key,
                         &format!("cannot be read from {}: {error}", path.display()),
-                        "put the key alone into that file, readable by the user that runs recon",
+                        "put the secret alone (the key, the password or the URL) into that file, readable by the user that runs recon",
                     )
                 })?
             }

@@ -8,16 +8,16 @@ use crate::config::{FileTable, Secret, Settings, Side, Unusable};
 use crate::files::{
     Delimiter, Encoding, FileSettings, Row, RowFault, Source, expand, header_of, read_in_parallel,
 };
+use crate::leftover::OwnFolder;
 use anyhow::{Context, Result, bail};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc;
 
-/// Tells the databases of one process apart.
-static COUNT: AtomicU64 = AtomicU64::new(0);
+/// Its database lies in a folder that only this user may enter: it holds a copy of the files.
+const FOLDER: &str = "recon-files-";
 /// Values that one statement may bind (SQLite's default limit, <https://sqlite.org/limits.html>).
 const BINDS_MAX: usize = 32_766;
 const ROWS_MAX: usize = 500;
@@ -32,13 +32,12 @@ type Batch = Vec<Option<String>>;
 /// A side's database; dropping it removes it.
 #[derive(Debug)]
 pub struct Loaded {
-    path: PathBuf,
+    folder: OwnFolder,
 }
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        // It is in the temporary folder; what cannot be removed now is removed with that.
-        std::fs::remove_file(&self.path).ok();
+impl Loaded {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("files.db")
     }
 }
 
@@ -55,22 +54,21 @@ pub async fn prepare(settings: &mut Settings) -> Result<Vec<Loaded>> {
     ];
     for (tables, side) in sides.into_iter().filter(|(tables, _)| !tables.is_empty()) {
         let loaded = load(tables).await?;
-        *side = Side::Database(Secret::new(format!("sqlite:{}", loaded.path.display())));
+        *side = Side::Database(Secret::new(format!("sqlite:{}", loaded.path().display())));
         kept.push(loaded);
     }
     Ok(kept)
 }
 
 async fn load(tables: &[FileTable]) -> Result<Loaded> {
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("recon-files-{}-{number}.db", std::process::id());
-    let loaded = Loaded { path: std::env::temp_dir().join(name) };
+    let loaded = Loaded { folder: OwnFolder::new(&std::env::temp_dir(), FOLDER)? };
+    let path = loaded.path();
     let options = SqliteConnectOptions::new()
-        .filename(&loaded.path)
+        .filename(&path)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Off)
         .synchronous(SqliteSynchronous::Off);
-    let opening = || format!("make a database for files at {}", loaded.path.display());
+    let opening = || format!("make a database for files at {}", path.display());
     let mut connection = options.connect().await.with_context(opening)?;
     for table in tables {
         load_table(&mut connection, table).await?;

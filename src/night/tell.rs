@@ -5,6 +5,7 @@ use super::mail::{Mailer, NotTaken};
 use super::metrics;
 use super::text::{Message, for_slack, message};
 use crate::config::{NightSettings, Secret};
+use crate::leftover::unfinished;
 use crate::provider::Timing;
 use crate::store::notification::Free;
 use crate::store::{Access, Store, notification, runs};
@@ -205,8 +206,8 @@ async fn note_told(store: Option<&Store>, kind: &'static str, ended: &Ended<'_>)
 /// Replaces a file by another in one step, so that no reader meets half of it. The other name does not end as the file
 /// does: whoever collects by that ending leaves it alone.
 fn replace(path: &Path, text: &str) -> Result<()> {
-    let name = path.file_name().context("it names no file")?.to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    path.file_name().context("it names no file")?;
+    let temporary = unfinished(path);
     let write = || {
         let mut file = std::fs::File::create(&temporary)?;
         file.write_all(text.as_bytes())?;

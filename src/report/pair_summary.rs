@@ -100,9 +100,11 @@ impl PairSummary {
         for ((side, word), count) in sides.iter().zip(["left ", "right"]).zip(counts) {
             let files = if side.files == 1 { String::new() } else { format!(" ({} files)", side.files) };
             // Writing to a String cannot fail.
-            writeln!(text, "{word}  {}{files}: {count} rows", side.name).ok();
+            let rows = if count == 1 { "row" } else { "rows" };
+            writeln!(text, "{word}  {}{files}: {count} {rows}", side.name).ok();
         }
-        writeln!(text, "       {matched} rows of each side have an equal one on the other").ok();
+        let rows = if matched == 1 { "row of each side has" } else { "rows of each side have" };
+        writeln!(text, "       {matched} {rows} an equal one on the other").ok();
         text.push('\n');
         text.push_str(&self.totals(sums, names));
         if self.findings > 0 {

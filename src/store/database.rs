@@ -37,7 +37,11 @@ pub fn shown_url(url: &str) -> String {
         return path.to_owned();
     }
     let Some((scheme, rest)) = url.split_once("://") else { return "the database".to_owned() };
-    let (scheme, name) = if scheme == "mysql" { ("mysql", "MySQL") } else { ("postgres", "PostgreSQL") };
+    let (scheme, name) = match scheme {
+        "mysql" => ("mysql", "MySQL"),
+        "mariadb" => ("mariadb", "MariaDB"),
+        _ => ("postgres", "PostgreSQL"),
+    };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let tail = &rest[authority.len()..];
     if tail.contains('@') {
@@ -57,6 +61,7 @@ mod tests {
     fn c82_no_password_of_a_database_url_is_ever_shown() {
         assert_eq!(shown_url("sqlite:/var/recon.db"), "/var/recon.db");
         assert_eq!(shown_url("postgres://u:hunter2@db:5432/books?sslmode=x"), "postgres://db:5432/books");
+        assert_eq!(shown_url("mariadb://u:hunter2@db/books"), "mariadb://db/books");
         assert_eq!(shown_url("postgres:///books?host=/run&password=hunter2"), "postgres:///books");
         assert_eq!(shown_url("mysql://u:hunter2@db:3306/shop?ssl-ca=x"), "mysql://db:3306/shop");
         for url in [

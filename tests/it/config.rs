@@ -228,7 +228,7 @@ fn a_secret_that_is_not_there_says_where_it_was_looked_for() {
     let dir = tempfile::tempdir().unwrap();
     let text = "[[provider]]\nname = \"stripe\"\napi_key = { file = \"key\" }\n";
     let hint = || parse(text, &dir.path().join("recon.toml"), &|_| None).unwrap_err().hint;
-    assert!(hint().contains("put the key alone into that file"), "{}", hint());
+    assert!(hint().contains("put the secret alone"), "{}", hint());
     std::fs::write(dir.path().join("key"), "\n").unwrap();
     assert_eq!(hint(), "the file key is empty: give the key there");
     let error = parse(PROVIDER, Path::new("recon.toml"), &|_| Some(String::new())).unwrap_err();

@@ -2,13 +2,14 @@
 //! is until the whole of the new file is on disk.
 
 use crate::compare::Compared;
+use crate::leftover::{is_unfinished, sweep, unfinished};
 use crate::report::cell::Style;
 use crate::report::differences_csv::{self, Names};
 use crate::report::pair_summary::PairSummary;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes all differences to `target` and adds them up in `summary`.
 pub(super) fn write(
@@ -18,7 +19,10 @@ pub(super) fn write(
     names: &impl Names,
     summary: &mut PairSummary,
 ) -> Result<()> {
-    let temporary = temporary(target);
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = target.file_name().unwrap_or_default();
+    sweep(folder, |found| is_unfinished(found, name));
+    let temporary = unfinished(target);
     let written = write_all(&temporary, style, compared, names, summary)
         .and_then(|()| Ok(std::fs::rename(&temporary, target)?))
         .with_context(|| format!("write {}", target.display()));
@@ -27,14 +31,8 @@ pub(super) fn write(
         std::fs::remove_file(&temporary).ok();
         return written;
     }
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.with_context(|| format!("sync the folder {}", folder.display()))
-}
-
-fn temporary(target: &Path) -> PathBuf {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }
 
 fn write_all(
@@ -44,7 +42,11 @@ fn write_all(
     names: &impl Names,
     summary: &mut PairSummary,
 ) -> Result<()> {
-    let file = BufWriter::with_capacity(128 << 10, File::create(temporary)?);
+    let file = File::create(temporary)?;
+    // While it is held, nobody takes it for one that was left behind. Some network file systems have no locks: there
+    // nobody takes any.
+    file.lock().ok();
+    let file = BufWriter::with_capacity(128 << 10, file);
     let mut sheet = differences_csv::start(file, style)?;
     for difference in compared.differences()? {
         let difference = difference?;
