@@ -232,9 +232,7 @@ pub(super) fn event(
 ) -> Result<Result<InboxEvent, String>, Unusable> {
     let event_id = row.key("event_id")?;
     let word = row.word("status")?;
-    let Some(status) = status(&word).or_else(|| status(&word.trim().to_ascii_lowercase())) else {
-        return Ok(Err(word.into_owned()));
-    };
+    let Some(status) = status(&word) else { return Ok(Err(word.into_owned())) };
     let mut body_sha256 = row.text("body_sha256")?;
     body_sha256.make_ascii_lowercase();
     Ok(Ok(InboxEvent {
@@ -250,15 +248,19 @@ pub(super) fn event(
 /// A group of events; `None` where one of them has no id or a status word that is not known.
 fn group(row: &RowReader<'_>, scopes: &mut Scopes) -> Result<Option<(Scope, String, i64)>, Unusable> {
     let word = row.word("status")?;
-    let is_known = status(&word).or_else(|| status(&word.trim().to_ascii_lowercase())).is_some();
-    if !is_known || row.integer("without_id")? != Some(0) {
+    if status(&word).is_none() || row.integer("without_id")? != Some(0) {
         return Ok(None);
     }
     Ok(Some((row.scope(scopes)?, row.text("event_type")?, row.instant("received_at_us")?)))
 }
 
-/// Our words, and those that inboxes commonly use, in lower case.
+/// What a word means, however it is spelled: nearly every one is in lower case as it stands, and is not copied.
 fn status(word: &str) -> Option<InboxStatus> {
+    known(word).or_else(|| known(&word.trim().to_ascii_lowercase()))
+}
+
+/// Our words, and those that inboxes commonly use, in lower case.
+fn known(word: &str) -> Option<InboxStatus> {
     Some(match word {
         "received" | "pending" | "new" | "queued" | "unprocessed" | "processing" => InboxStatus::Received,
         "applied" | "processed" | "done" | "completed" | "succeeded" | "success" => InboxStatus::Applied,

@@ -24,7 +24,7 @@ use std::time::Duration;
 const GROUPS_MAX: usize = 20_000;
 
 /// Longest time between an event's creation and its last delivery (Stripe: three days).
-const RETRIES: Duration = Duration::from_hours(72);
+const RETRIES_US: i64 = 72 * 3600 * SECOND_US;
 
 /// What the rules said.
 pub(super) struct Judged {
@@ -342,9 +342,8 @@ async fn judge_inbox_only(
         moment.events_of(&reading.scope, &ids, &mut keep).await?;
         moment.end().await?;
         // An event received soon after the list begins may have been created before it.
-        let retries_us = i64::try_from(RETRIES.as_micros()).unwrap_or(i64::MAX);
         let ranges = gathered.event_ranges(&reading.scope);
-        let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + retries_us <= at_us);
+        let was_listed = |at_us: i64| ranges.iter().any(|range| range.from_us + RETRIES_US <= at_us);
         let known = known_events(job, gathered, side, &rows).await?;
         judged.findings.extend(conflicting_events(&reading.scope, "", rows.iter()));
         let oldest_us = memory_us(job);
@@ -376,17 +375,14 @@ async fn made_us(inbox: &Inbox, row: &InboxEvent) -> Result<Option<i64>> {
 
 /// Since when the provider knows its events, Unix µs.
 fn memory_us(job: &Job<'_>) -> i64 {
-    let events = stripe::STREAMS.iter().find(|stream| stream.name == "events");
+    let events = stripe::stream_named("events");
     let memory = events.and_then(|stream| stream.memory).unwrap_or(Duration::MAX);
     job.request.now_us.saturating_sub(i64::try_from(memory.as_micros()).unwrap_or(i64::MAX))
 }
 
 /// Within the provider's memory with the longest retry to spare: its "unknown" then means unknown.
 fn is_recent(job: &Job<'_>, row: &InboxEvent) -> bool {
-    let memory = stripe::STREAMS.iter().find(|stream| stream.name == "events");
-    let memory = memory.and_then(|stream| stream.memory).unwrap_or(Duration::MAX).saturating_sub(RETRIES);
-    let memory_us = i64::try_from(memory.as_micros()).unwrap_or(i64::MAX);
-    row.received_at_us > job.request.now_us.saturating_sub(memory_us)
+    row.received_at_us > memory_us(job).saturating_add(RETRIES_US)
 }
 
 async fn known_events(
